@@ -266,12 +266,12 @@ def run(x, wih, whh, biases, states, gates, cell):
         for direction in directions:
             i = len(ends)
             w, at = wih[at : at + rows * width].reshape(rows, width), at + rows * width
-            now, seq = [state[i] for state in states], np.zeros((*x.shape[:2], hidden))
+            now, steps = [state[i] for state in states], []
             for t in range(x.shape[1])[::direction]:
                 of_state = now[0] @ whh[i].T + (biases[1][i] if len(biases) > 1 else 0)
                 now = cell(x[:, t] @ w.T + biases[0][i], of_state, *now)
-                seq[:, t] = now[0]
-            outs.append(seq)
+                steps.append(now[0][:, None])
+            outs.append(np.concatenate([np.zeros((x.shape[0], 0, hidden)), *steps[::direction]], 1))
             ends.append(now)
         x = np.concatenate(outs, 2)
     return x, *(np.stack(state) for state in zip(*ends))
