@@ -93,7 +93,7 @@ async function textRequest(
 const sizesText = (used: ReadonlySet<string>, bindings: Bindings): string =>
   [...used].map((symbol) => `${symbol} = ${bindings[symbol] ?? ""}`).join(", ");
 
-/** What a package of a text is for, as a sentence to add, and where sizes are from that nobody has said. */
+/** What a package of a text is for, as a sentence to add, and which sizes come from the context. */
 export async function boundSentence(
   model: OpenModel,
   target: PlanTarget,
