@@ -104,7 +104,7 @@ test("a first day from the start to a report, and a second one from its session 
     await page.keyboard.type(path);
     await page.keyboard.press("Enter");
     await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
-    await expect(page.getByRole("region", { name: "Verdict" })).toContainText(/(tokens\/s|a token)\. .+\./);
+    await expect(page.getByRole("region", { name: "Verdict" })).toContainText(/^On .+: .+(t\/s|a token)\. .+\./u);
     wrong.push(...(await station(page, "days-verdict")));
     await applyAdvice(page);
   });
