@@ -2,29 +2,17 @@
  * The graph in the window, small and large. What is asserted here is structure: what is on the screen, what covers what, what
  * keys do, and how many elements there are however much of the graph is shown. Times are measured by bench/window.ts.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, offered, openWindow, picture, runOn, showTab } from "./workbench.ts";
 
 /** Of reference: cards near enough to be elements, and all elements of the page. */
 const MOST_CARDS = 250;
 const MOST_ELEMENTS = 3500;
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "big-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 interface Seen {
   readonly canvas: { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number };
@@ -83,7 +71,7 @@ async function expectWhole(page: Page, cards: number): Promise<void> {
 const FOLDED = { sample: 9, deep: 9 } as const;
 
 async function openGraph(page: Page, offer: RegExp): Promise<string[]> {
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await offered(page, offer).click();
   await showTab(page, "Graph");
   await expect(page.locator(".react-flow__node").first()).toBeVisible({ timeout: 60_000 });
@@ -371,7 +359,7 @@ async function expectFew(page: Page, what: string): Promise<void> {
 
 test("400 blocks fold, open, are walked and searched within the budget of elements", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await offered(page, /400 blocks/).click();
   await showTab(page, "Graph");
   const cards = page.locator(".react-flow__node");

@@ -1,27 +1,14 @@
 /** The type of keys and values: its memory in "Will it fit?", the device that has it where the subject has not, and a benchmark with it. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { LOOKS, openLook, openPath, sampleCopy, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "caches-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home"), RLX_ALLOW_THROTTLE: "1" });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("is forecast for the device that has it, and measured", async ({ page }) => {
   test.setTimeout(90_000);
-  await openLook(page, await served.address(), LOOKS.usualDark);
-  await openPath(page, sampleCopy(folder, "cached.gguf"));
+  await openLook(page, await own.address(), LOOKS.usualDark);
+  await openPath(page, sampleCopy(own.folder(), "cached.gguf"));
   const panel = page.getByRole("tabpanel");
   const kept = panel.getByLabel("Keys and values");
   await expect(kept).toBeVisible({ timeout: 30_000 });

@@ -1,23 +1,11 @@
 /** A chat with folded reasoning and a call of a tool. A grammar makes a tiny model write the answer that is looked at. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { toolTemplate, writeTinyGguf } from "../main/testing/tinyGguf.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, openLook, openPath, picture, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "chat-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 const THOUGHT = "They ask for the weather in Rome, so I call the tool.";
 const ANSWER = `<think>\n${THOUGHT}\n</think>\n\nLet me look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Rome", "days": 2}}\n</tool_call>`;
@@ -25,10 +13,10 @@ const TOOLS = JSON.stringify([{ type: "function", function: { name: "weather", d
 
 test("reasoning is folded, and a call takes its result", async ({ page }) => {
   test.setTimeout(180_000);
-  const model = join(folder, "tools.gguf");
+  const model = join(own.folder(), "tools.gguf");
   await writeTinyGguf(model, { template: toolTemplate });
   // A narrow one: the pane of the settings covers the view.
-  const errors = await openLook(page, await served.address(), { theme: "dark", width: 760, height: 700 });
+  const errors = await openLook(page, await own.address(), { theme: "dark", width: 760, height: 700 });
   await openPath(page, model);
   const panel = await showTab(page, "Run");
   const settings = panel.getByRole("button", { name: "Sampling parameters" });

@@ -1,13 +1,11 @@
 /** Two files compared in the window: words first, routes, an op shown in the graph; then a report as a page of its own. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "@playwright/test";
 import type { Page } from "@playwright/test";
 import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import {
   LOOKS,
   lookAt,
@@ -21,30 +19,21 @@ import {
   tab,
 } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "compare-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 async function savedPage(page: Page, press: () => Promise<void>): Promise<string> {
   const coming = page.waitForEvent("download");
   await press();
-  const path = join(folder, (await coming).suggestedFilename());
+  const path = join(own.folder(), (await coming).suggestedFilename());
   await (await coming).saveAs(path);
   return path;
 }
 
 test("compares with another file and another target, and saves pages", async ({ page }) => {
   test.setTimeout(120_000);
-  const [sample, tiny] = [sampleCopy(folder, "story-teller.gguf"), join(folder, "tiny.gguf")];
+  const [sample, tiny] = [sampleCopy(own.folder(), "story-teller.gguf"), join(own.folder(), "tiny.gguf")];
   await writeTinyGguf(tiny);
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await openPath(page, sample);
   await page.keyboard.press("Control+Shift+D");
   await expect(tab(page, "Compare")).toHaveAttribute("aria-selected", "true");
@@ -96,10 +85,10 @@ test("compares with another file and another target, and saves pages", async ({ 
 
 test("finds the faster of two files from the first screen", async ({ page }) => {
   test.setTimeout(120_000);
-  const [slow, fast] = [join(folder, "one.gguf"), join(folder, "two.gguf")];
+  const [slow, fast] = [join(own.folder(), "one.gguf"), join(own.folder(), "two.gguf")];
   await writeTinyGguf(slow);
   await writeTinyGguf(fast);
-  await openLook(page, await served.address(), LOOKS.leastDark);
+  await openLook(page, await own.address(), LOOKS.leastDark);
   for (const path of [slow, fast]) {
     await openPath(page, path);
     await page.keyboard.press("Control+Shift+W");
@@ -137,12 +126,12 @@ test("finds the faster of two files from the first screen", async ({ page }) => 
 
 test("offers to measure the two models of a folder", async ({ page }) => {
   test.setTimeout(90_000);
-  const pair = join(folder, "pair");
+  const pair = join(own.folder(), "pair");
   mkdirSync(pair);
   const [first, other] = [join(pair, "left.gguf"), join(pair, "right.gguf")];
   await writeTinyGguf(first);
   await writeTinyGguf(other);
-  await openLook(page, await served.address(), LOOKS.leastLight);
+  await openLook(page, await own.address(), LOOKS.leastLight);
   await startReady(page);
   await page.getByRole("button", { name: "Paste a path" }).click();
   await page.getByLabel(/Path of a GGUF/).fill(pair);

@@ -1,23 +1,12 @@
 /** Conversations by keys: system prompt, edit, versions, branch, rename, delete and undo, attachments, a reload, a file for others. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, dropFile, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "conversations-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 const idle = (page: Page): Promise<void> =>
   expect(page.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 60_000 });
@@ -37,8 +26,8 @@ const press = async (page: Page, name: RegExp | string, turn: number): Promise<v
 test("conversations are kept, gone on with otherwise, found again and handed on", async ({ page }) => {
   test.setTimeout(180_000);
   await page.setViewportSize({ width: 1440, height: 900 });
-  const errors = await openWindow(page, await served.address(), "dark");
-  await openPath(page, sampleCopy(folder, "talks.gguf"));
+  const errors = await openWindow(page, await own.address(), "dark");
+  await openPath(page, sampleCopy(own.folder(), "talks.gguf"));
   const panel = await showTab(page, "Run");
   const list = page.getByRole("region", { name: "Conversations" });
   const rows = list.getByRole("listitem");
@@ -102,13 +91,13 @@ test("conversations are kept, gone on with otherwise, found again and handed on"
 
   // Text goes with the question; what is no text says what it is.
   await list.getByRole("button", { name: "New conversation" }).click();
-  writeFileSync(join(folder, "notes.txt"), "The dog is called Otto.\n");
-  writeFileSync(join(folder, "paper.pdf"), "%PDF-1.7\n");
+  writeFileSync(join(own.folder(), "notes.txt"), "The dog is called Otto.\n");
+  writeFileSync(join(own.folder(), "paper.pdf"), "%PDF-1.7\n");
   const field = await page.locator("#composer").boundingBox();
   const at = { x: Math.round(field?.x ?? 0) + 40, y: Math.round(field?.y ?? 0) + 8 };
-  await dropFile(page, join(folder, "notes.txt"), at);
+  await dropFile(page, join(own.folder(), "notes.txt"), at);
   await expect(panel.getByRole("list", { name: "Attached files" })).toContainText(/notes\.txt\s*24.B/);
-  await dropFile(page, join(folder, "paper.pdf"), at);
+  await dropFile(page, join(own.folder(), "paper.pdf"), at);
   await expect(page.getByRole("alert")).toContainText("The file paper.pdf: got a PDF, expected text.");
   await picture(page, "conversations-refused");
   await page.getByRole("alert").getByRole("button", { name: "Dismiss" }).click();

@@ -3,25 +3,14 @@
  * answer, a benchmark and a report; then the session goes on in a new browser, and the model is compared with itself on another
  * target. Each station is looked at in three sizes and both themes.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { answerOf, dropFiles, openWindow, palette, sampleCopy, startReady, station, tab, view } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "days-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 const press = async (target: Locator): Promise<void> => {
   await target.focus();
@@ -72,13 +61,13 @@ test("a first day from the start to a report, and a second one from its session 
   // Pictures in three sizes and both themes take half of it.
   test.setTimeout(180_000);
   const wrong: string[] = [];
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await startReady(page);
-  const path = sampleCopy(folder, "daily.gguf");
+  const path = sampleCopy(own.folder(), "daily.gguf");
   let answer = "";
 
   await test.step("a folder and several files are dropped: one of their models is chosen", async () => {
-    const models = join(folder, "models");
+    const models = join(own.folder(), "models");
     mkdirSync(models);
     const two = ["first.gguf", "second.gguf"].map((name) => sampleCopy(models, name));
     const notes = join(models, "notes.txt");
@@ -134,7 +123,7 @@ test("a first day from the start to a report, and a second one from its session 
     wrong.push(...(await station(page, "days-report")));
     const report = await savedText(page, () => press(dialog.getByRole("button", { name: "Save", exact: true })));
     expect(report).toContain("What is 7 x 8?");
-    expect(report).not.toContain(folder);
+    expect(report).not.toContain(own.folder());
     await view(page, "Alt+5", "Run");
     // Saved by itself, a moment after the last change.
     await page.waitForTimeout(1500);
@@ -143,7 +132,7 @@ test("a first day from the start to a report, and a second one from its session 
 
   await test.step("the second day: the session goes on, and the model is compared", async () => {
     const next = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-    const later = await openWindow(next, await served.address());
+    const later = await openWindow(next, await own.address());
     await startReady(next);
     wrong.push(...(await station(next, "days-start-again")));
     const kept = next.getByRole("region", { name: "Go on with" });
@@ -172,7 +161,7 @@ test("a first day from the start to a report, and a second one from its session 
 
   await test.step("a fresh window: the model's history of benchmarks, and one more in its chart", async () => {
     const fresh = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-    const later = await openWindow(fresh, await served.address());
+    const later = await openWindow(fresh, await own.address());
     await startReady(fresh);
     await palette(fresh, "open a path");
     await expect(fresh.getByLabel(/Path of a GGUF/)).toBeFocused();

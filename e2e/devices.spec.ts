@@ -1,23 +1,10 @@
 /** Bench and Profile on the devices that there are, the conditions of a result, and the doctor's view of the machine's state. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, LOOKS, openLook, openPath, picture, sampleCopy, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "devices-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 /** Chooses MLX where it is here; says which device it is then. */
 async function choose(page: Page, panel: Locator, label: string): Promise<string> {
@@ -34,8 +21,8 @@ async function choose(page: Page, panel: Locator, label: string): Promise<string
 
 test("measure and record on a chosen device", async ({ page }) => {
   test.setTimeout(240_000);
-  const errors = await openLook(page, await served.address(), LOOKS.leastDark);
-  await openPath(page, sampleCopy(folder, "devices.gguf"));
+  const errors = await openLook(page, await own.address(), LOOKS.leastDark);
+  await openPath(page, sampleCopy(own.folder(), "devices.gguf"));
   const bench = await showTab(page, "Bench");
   const device = await choose(page, bench, "Measured on");
   for (const [label, value] of [

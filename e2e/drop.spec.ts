@@ -1,27 +1,14 @@
 /** A file that is dragged over the window: the window says that it takes it, and stops saying so when the drag ends without a drop. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { openPath, openWindow, sampleCopy, startReady } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "drop-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("a cancelled drag leaves nothing over the window", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await startReady(page);
-  const path = sampleCopy(folder, "dragged.gguf");
+  const path = sampleCopy(own.folder(), "dragged.gguf");
   await openPath(page, path);
   const hint = page.getByText("Drop to open");
   const session = await page.context().newCDPSession(page);

@@ -2,31 +2,23 @@
  * An embedder is dropped, looked at, used and exported, and a reranker is used: similarities as a
  * matrix, documents sorted by a query.
  */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { writeTinyEmbedder } from "../main/testing/tinyEmbedder.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { dropAndSend, lookAt, openPath, openWindow, showTab, startReady, tab, write } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "embed-"));
-  await writeTinyEmbedder(join(folder, "embedder.gguf"));
-  await writeTinyEmbedder(join(folder, "reranker.gguf"), { ranks: true });
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
+const own = ownWorkbench({
+  prepare: async (folder) => {
+    await writeTinyEmbedder(join(folder, "embedder.gguf"));
+    await writeTinyEmbedder(join(folder, "reranker.gguf"), { ranks: true });
+  },
 });
 
 test("an embedder", async ({ page }) => {
-  const errors = await openWindow(page, await served.address(), "dark");
-  await dropAndSend(page, join(folder, "embedder.gguf"));
+  const errors = await openWindow(page, await own.address(), "dark");
+  await dropAndSend(page, join(own.folder(), "embedder.gguf"));
   await expect(page.getByText(/An encoder of 2 layers that makes vectors of texts/)).toBeVisible();
   await expect(page.getByRole("button", { name: "Run", exact: true })).toBeDisabled();
   await showTab(page, "Graph");
@@ -40,15 +32,15 @@ test("an embedder", async ({ page }) => {
   await expect(ranks.getByRole("row")).toHaveCount(4);
   await expect(panel.getByText("This model is not a reranker")).toBeVisible();
   expect(await lookAt(page, "embed")).toEqual([]);
-  await write(page, "Core ML package", "Export", join(folder, "embedder.mlpackage"));
-  expect(existsSync(join(folder, "embedder.mlpackage", "Manifest.json"))).toBe(true);
+  await write(page, "Core ML package", "Export", join(own.folder(), "embedder.mlpackage"));
+  expect(existsSync(join(own.folder(), "embedder.mlpackage", "Manifest.json"))).toBe(true);
   expect(errors).toEqual([]);
 });
 
 test("a reranker, and a decoder, which has no such tab", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await startReady(page);
-  await openPath(page, join(folder, "reranker.gguf"));
+  await openPath(page, join(own.folder(), "reranker.gguf"));
   const panel = await showTab(page, "Embed");
   await panel.getByLabel("Query").fill("what is a panda?");
   await panel.getByLabel("Documents, one in each line").fill("a bear from china\na small car");

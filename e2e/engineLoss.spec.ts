@@ -1,30 +1,18 @@
 /** The engine is killed while it answers: the window stays, says what was lost, and works again at once. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import { allowedNow } from "../main/testing/pace.ts";
 import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { engineReady, openPath, openWindow, picture, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "loss-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 /** The server's one child. */
 const enginePid = (): number =>
-  Number(execFileSync("ps", ["-o", "pid=", "--ppid", String(served.process.pid)], { encoding: "utf8" }).trim());
+  Number(execFileSync("ps", ["-o", "pid=", "--ppid", String(own.process().pid)], { encoding: "utf8" }).trim());
 
 /**
  * Lets the window note on its body when it was ready again, when the next question was sent, and when that was being answered. The
@@ -66,9 +54,9 @@ test.describe.configure({ retries: 2 });
 
 test("killed in the middle of a run", async ({ page }) => {
   // Blocks so many and so wide that its tokens take longer than this test, and no more: an engine that starts anew prepares them again.
-  const model = join(folder, "slow.gguf");
+  const model = join(own.folder(), "slow.gguf");
   await writeTinyGguf(model, { layers: 48, feedForward: 512, endless: true });
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await openPath(page, model);
   const panel = await showTab(page, "Run");
   await panel.getByText("Text", { exact: true }).click();

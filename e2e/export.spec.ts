@@ -1,31 +1,20 @@
 /** An export that takes its time: it shows how far it is, stops when told, and leaves nothing behind. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { openPath, openWindow, picture, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "export-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("is cancelled in the middle, and begun again", async ({ page }) => {
   test.setTimeout(180_000);
-  const model = join(folder, "long.gguf");
+  const model = join(own.folder(), "long.gguf");
   await writeTinyGguf(model, { layers: 96 });
-  const out = join(folder, "out");
+  const out = join(own.folder(), "out");
   mkdirSync(out);
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await openPath(page, model);
   const panel = await showTab(page, "Export");
   const where = panel.getByLabel("Where to write the package");

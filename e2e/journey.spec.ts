@@ -3,13 +3,11 @@
  * and a picture in both themes at every stop, before and after there is something to see.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { root, serveWorkbench } from "./serve.ts";
+import { ownWorkbench, root } from "./serve.ts";
 import {
   answerOf,
   dropFile,
@@ -27,17 +25,7 @@ import {
 const python = join(root, ".venv", "bin", "python");
 const validator = join(root, "python", "validate_mlpackage.py");
 
-let folder: string;
-let served: ServedWorkbench;
-
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "journey-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 /** One journey and what was found wrong on its way. */
 interface Journey {
@@ -48,7 +36,7 @@ interface Journey {
 
 test("from a dropped file to an exported package", async ({ page }) => {
   test.setTimeout(300_000);
-  const errors = await openLook(page, await served.address(), LOOKS.leastLight);
+  const errors = await openLook(page, await own.address(), LOOKS.leastLight);
   const name = "journey";
   const findings: string[] = [];
   const journey: Journey = {
@@ -81,7 +69,7 @@ async function start({ page, look }: Journey): Promise<void> {
 }
 
 async function overview({ page, name, look }: Journey): Promise<void> {
-  await dropFile(page, sampleCopy(folder, `${name}.gguf`));
+  await dropFile(page, sampleCopy(own.folder(), `${name}.gguf`));
   await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
   const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
   await expect(send).toBeVisible();
@@ -247,7 +235,7 @@ async function profile({ page, look }: Journey): Promise<void> {
 
 async function exported({ page, name, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Export");
-  const path = join(folder, `${name}.mlpackage`);
+  const path = join(own.folder(), `${name}.mlpackage`);
   const where = panel.getByLabel("Where to write the package");
   await expect(where).toBeVisible();
   await look("export-plan");

@@ -1,11 +1,9 @@
 /** The whole journey by keyboard alone: no mouse, no focus set by the test, and wherever the focus is, it can be seen. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import {
   answerOf,
   engineReady,
@@ -21,16 +19,7 @@ import {
   view,
 } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "keyboard-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 /** A button further away than this is not reachable by keyboard. */
 const MOST_STOPS = 25;
@@ -77,13 +66,13 @@ test("from a picked file to an exported package, by keyboard alone", async ({ pa
   test.setTimeout(180_000);
   // Wait for the picker first: Playwright only notices pickers that open after this call.
   page.on("filechooser", () => undefined);
-  const errors = await openLook(page, await served.address(), LOOKS.usualDark);
+  const errors = await openLook(page, await own.address(), LOOKS.usualDark);
   await startReady(page);
 
   await test.step("a file is picked, and sent to the engine", async () => {
     const chosen = page.waitForEvent("filechooser");
     await page.keyboard.press("Control+O");
-    await (await chosen).setFiles(sampleCopy(folder, "picked.gguf"));
+    await (await chosen).setFiles(sampleCopy(own.folder(), "picked.gguf"));
     await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
     const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
     await tabTo(page, send);
@@ -173,7 +162,7 @@ test("from a picked file to an exported package, by keyboard alone", async ({ pa
 
   await test.step("the package is written where it was asked for", async () => {
     const panel = await view(page, "Alt+9", "Export");
-    const path = join(folder, "picked.mlpackage");
+    const path = join(own.folder(), "picked.mlpackage");
     await tabTo(page, panel.getByLabel("Where to write the package"));
     await page.keyboard.press("Control+A");
     await page.keyboard.type(path);
@@ -188,8 +177,8 @@ test("from a picked file to an exported package, by keyboard alone", async ({ pa
 test("a path is typed, the tabs are walked by arrows, the log says how to repeat it, the model is closed", async ({
   page,
 }) => {
-  const path = sampleCopy(folder, "typed.gguf");
-  await openWindow(page, await served.address());
+  const path = sampleCopy(own.folder(), "typed.gguf");
+  await openWindow(page, await own.address());
   await palette(page, "open a path");
   await expect(page.getByLabel(/Path of a GGUF/)).toBeFocused();
   await page.keyboard.type(path);

@@ -2,16 +2,14 @@
  * Models of other kinds, each dropped, looked at, run and exported: a Hugging Face folder, a hybrid,
  * a mixture of experts.
  */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import { writePlainFolder } from "../main/testing/plainFolder.ts";
 import { writeSampleAdapter } from "../main/testing/sampleAdapter.ts";
 import { writePlainSample } from "../main/testing/toyFiles.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import {
   answerOf,
   dropAndSend,
@@ -25,22 +23,16 @@ import {
   write,
 } from "./workbench.ts";
 
-let folder: string;
 let out: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "kinds-"));
-  out = join(folder, "out");
-  mkdirSync(out);
-  await writePlainFolder(join(folder, "Toy llama"), { shards: 2 });
-  await writePlainSample(join(folder, "hybrid.gguf"), "qwen35");
-  await writePlainSample(join(folder, "mixture.gguf"), "qwen3moe");
-  await writeSampleAdapter(join(folder, "adapter.gguf"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
+const own = ownWorkbench({
+  prepare: async (folder) => {
+    out = join(folder, "out");
+    mkdirSync(out);
+    await writePlainFolder(join(folder, "Toy llama"), { shards: 2 });
+    await writePlainSample(join(folder, "hybrid.gguf"), "qwen35");
+    await writePlainSample(join(folder, "mixture.gguf"), "qwen3moe");
+    await writeSampleAdapter(join(folder, "adapter.gguf"));
+  },
 });
 
 async function complete(page: Page, text: string): Promise<Locator> {
@@ -56,8 +48,8 @@ async function complete(page: Page, text: string): Promise<Locator> {
 }
 
 test("a Hugging Face folder, converted to a GGUF that is opened", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
-  const overview = await dropAndSend(page, join(folder, "Toy llama"));
+  const errors = await openWindow(page, await own.address());
+  const overview = await dropAndSend(page, join(own.folder(), "Toy llama"));
   await expect(overview).toContainText("2 safetensors files");
   await expect(overview).toContainText("Toy llama");
   await complete(page, "the panda");
@@ -79,8 +71,8 @@ test("a Hugging Face folder, converted to a GGUF that is opened", async ({ page 
 });
 
 test("a hybrid, whose graph shows layers of two kinds", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
-  const overview = await dropAndSend(page, join(folder, "hybrid.gguf"));
+  const errors = await openWindow(page, await own.address());
+  const overview = await dropAndSend(page, join(own.folder(), "hybrid.gguf"));
   await expect(overview).toContainText(/qwen35/);
   await showTab(page, "Graph");
   await expect.poll(() => legend(page)).not.toBe("");
@@ -98,8 +90,8 @@ test("a hybrid, whose graph shows layers of two kinds", async ({ page }) => {
 });
 
 test("a mixture, whose experts are counted after a run", async ({ page }) => {
-  const errors = await openWindow(page, await served.address(), "dark");
-  const overview = await dropAndSend(page, join(folder, "mixture.gguf"));
+  const errors = await openWindow(page, await own.address(), "dark");
+  const overview = await dropAndSend(page, join(own.folder(), "mixture.gguf"));
   await expect(overview).toContainText(/2 of 8 experts/);
   await showTab(page, "Graph");
   const cards = page.locator(".react-flow__node");
@@ -118,16 +110,16 @@ test("a mixture, whose experts are counted after a run", async ({ page }) => {
 });
 
 test("a LoRA adapter is applied to the open model, and the conversation stays", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "sample.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "sample.gguf"));
   await complete(page, "Once upon a time");
   const panel = page.getByRole("tabpanel", { name: "Run" });
   await page.getByRole("button", { name: "Sampling parameters" }).click();
   const add = page.getByLabel("Adapter to add, a GGUF on the engine's machine");
-  await add.fill(join(folder, "nowhere.gguf"));
+  await add.fill(join(own.folder(), "nowhere.gguf"));
   await page.getByRole("button", { name: "Add the adapter" }).click();
   await expect(page.getByText("The adapters could not be applied")).toBeVisible();
-  await add.fill(join(folder, "adapter.gguf"));
+  await add.fill(join(own.folder(), "adapter.gguf"));
   await page.getByRole("button", { name: "Add the adapter" }).click();
   await expect(page.getByRole("button", { name: "Remove adapter.gguf" })).toBeVisible();
   await page.getByLabel("Scale").fill("-8");

@@ -2,13 +2,11 @@
  * A LoRA of the sample from the window to its end: it learns a text of 20 kB, its validation loss falls, the adapter answers over
  * its model, and the file that is merged is dropped on the window and answers by itself.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { root, serveWorkbench } from "./serve.ts";
+import { ownWorkbench, root } from "./serve.ts";
 import {
   answerOf,
   dropFile,
@@ -28,17 +26,11 @@ const TEXT_BYTES = 20_000;
 /** How a part of the text begins. */
 const PROMPT = "The library";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "lora-"));
-  const text = readFileSync(join(root, "docs", "library.md")).subarray(0, TEXT_BYTES);
-  writeFileSync(join(folder, "learned.txt"), text.toString("utf8"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
+const own = ownWorkbench({
+  prepare: (folder) => {
+    const text = readFileSync(join(root, "docs", "library.md")).subarray(0, TEXT_BYTES);
+    writeFileSync(join(folder, "learned.txt"), text.toString("utf8"));
+  },
 });
 
 /** What the model goes on with, always the likeliest. */
@@ -57,18 +49,18 @@ async function answerIn(page: Page, text: string): Promise<string> {
 test("a LoRA learns a text, answers over its model, and answers from the merged file", async ({ page }) => {
   // Two trainings and three answers: minutes on a machine that does other work too.
   test.setTimeout(240_000);
-  const errors = await openLook(page, await served.address(), LOOKS.usualDark);
-  await openPath(page, sampleCopy(folder, "sample.gguf"));
+  const errors = await openLook(page, await own.address(), LOOKS.usualDark);
+  await openPath(page, sampleCopy(own.folder(), "sample.gguf"));
   const plain = await answerIn(page, PROMPT);
   const panel = await showTab(page, "Train");
   const form = panel.getByRole("region", { name: "A new run" });
   await form.getByRole("radio", { name: /^LoRA/u }).check();
-  await form.getByLabel("Data", { exact: true }).fill(join(folder, "learned.txt"));
+  await form.getByLabel("Data", { exact: true }).fill(join(own.folder(), "learned.txt"));
   for (const [label, value] of Object.entries(SETTINGS)) await form.getByLabel(label, { exact: true }).fill(value);
   await form.getByText("More settings").click();
   await form.getByLabel("Validate every", { exact: true }).fill("3");
   await form.getByLabel("Write every", { exact: true }).fill("0");
-  await form.getByLabel("To", { exact: true }).fill(join(folder, "adapter.gguf"));
+  await form.getByLabel("To", { exact: true }).fill(join(own.folder(), "adapter.gguf"));
   await expect(form.getByRole("status")).toContainText("of them for validation", { timeout: 60_000 });
   await form.getByRole("button", { name: "Start" }).click();
 
@@ -92,11 +84,11 @@ test("a LoRA learns a text, answers over its model, and answers from the merged 
   await showTab(page, "Train");
   await trained.getByRole("button", { name: "Train again" }).click();
   await form.getByLabel("Merge").selectOption("f32");
-  await form.getByLabel("To", { exact: true }).fill(join(folder, "merged.gguf"));
+  await form.getByLabel("To", { exact: true }).fill(join(own.folder(), "merged.gguf"));
   await form.getByRole("button", { name: "Start" }).click();
   await expect(trained.getByText("merged.gguf", { exact: true })).toBeVisible({ timeout: 60_000 });
   expect(await validationAt("End")).toBe(last);
-  await dropFile(page, join(folder, "merged.gguf"));
+  await dropFile(page, join(own.folder(), "merged.gguf"));
   await expect(page.getByRole("button", { name: "Send the file to the engine" }).first()).toBeVisible();
   await page.getByRole("button", { name: "Send the file to the engine" }).first().click();
   expect(await answerIn(page, PROMPT)).toBe(adapted);

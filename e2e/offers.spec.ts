@@ -2,29 +2,16 @@
  * What the first screen offers beside the sample: a header without weights, which can do everything but run and says why not,
  * and a graph with host segments, which shows at once how a program is cut and routed.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import type { Look } from "./workbench.ts";
 import { lookAt, LOOKS, offered, openLook, showTab, startReady, tab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "offers-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 async function openOffer(page: Page, offer: RegExp, shown: Look): Promise<string[]> {
-  const errors = await openLook(page, await served.address(), shown);
+  const errors = await openLook(page, await own.address(), shown);
   await startReady(page);
   await offered(page, offer).click();
   await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");

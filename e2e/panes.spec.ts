@@ -1,23 +1,10 @@
 /** The panes beside the view: resized by keys and by the mouse, remembered, put back by a double click, never in the way. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "panes-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 const edge = (page: Page, name: string): Locator => page.getByRole("separator", { name });
 async function width(part: Locator): Promise<number> {
@@ -25,8 +12,8 @@ async function width(part: Locator): Promise<number> {
 }
 
 test("panes are resized, remembered and put back", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "panes.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "panes.gguf"));
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   const navigator = page.getByRole("navigation", { name: "Structure, passes and advice" });
   const standard = await width(inspector);
@@ -61,8 +48,8 @@ test("panes are resized, remembered and put back", async ({ page }) => {
 
 test("panes that nobody touched follow the window", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "follow.gguf"));
+  await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "follow.gguf"));
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   const wide = await width(inspector);
   await page.setViewportSize({ width: 1000, height: 640 });
@@ -73,8 +60,8 @@ test("panes that nobody touched follow the window", async ({ page }) => {
 
 test("a small window keeps room for the view, and the log holds what was done", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "small.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "small.gguf"));
   for (const name of ["Width of the inspector", "Width of the navigator"]) {
     await edge(page, name).focus();
     await page.keyboard.press(name.endsWith("inspector") ? "Home" : "End");

@@ -2,29 +2,17 @@
  * The pictures of the README, taken again: `PICTURES=1 npx playwright test -c e2e/playwright.config.ts --project=pictures`. No suite does so
  * by itself. They show times: take them while the machine does nothing else, of a fresh build, and look at them.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { root, serveWorkbench } from "./serve.ts";
+import { ownWorkbench, root } from "./serve.ts";
 import { offered, openWindow, showTab, startReady } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "pictures-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 for (const theme of ["light", "dark"] as const)
   test(`the pictures of the README, ${theme}`, async ({ page }) => {
-    await openWindow(page, await served.address(), theme);
+    await openWindow(page, await own.address(), theme);
     const take = async (name: string): Promise<void> => {
       // Nothing under the pointer, and what fades has faded.
       await page.mouse.move(720, 1);

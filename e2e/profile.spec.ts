@@ -1,29 +1,17 @@
 /** Recordings: a part of the timeline is selected by pointer and by keys, the tables follow, two are compared, files go out and in. */
-import { mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { openPath, openWindow, picture, sampleCopy, showTab, station } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "profile-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("two recordings are made, looked into, compared, and kept as files", async ({ page }) => {
   test.setTimeout(180_000);
   await page.setViewportSize({ width: 1440, height: 900 });
-  const errors = await openWindow(page, await served.address(), "light");
-  await openPath(page, sampleCopy(folder, "profile.gguf"));
+  const errors = await openWindow(page, await own.address(), "light");
+  await openPath(page, sampleCopy(own.folder(), "profile.gguf"));
   const panel = await showTab(page, "Profile");
   await panel.getByRole("button", { name: "Record", exact: true }).click();
   const timeline = panel.getByRole("application");
@@ -83,7 +71,7 @@ test("two recordings are made, looked into, compared, and kept as files", async 
     const started = page.waitForEvent("download");
     await menu.getByRole("button", { name: "Save", exact: true }).nth(row).click();
     const file = await started;
-    const path = join(folder, file.suggestedFilename());
+    const path = join(own.folder(), file.suggestedFilename());
     await file.saveAs(path);
     return path;
   };

@@ -1,26 +1,15 @@
 /** A model is written in smaller types from the window, and the result opened. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { lookAt, openPath, openWindow, sampleCopy } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "quantize-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("a smaller GGUF is written and opened", async ({ page }) => {
-  const model = sampleCopy(folder, "sample.gguf");
-  const errors = await openWindow(page, await served.address(), "dark");
+  const model = sampleCopy(own.folder(), "sample.gguf");
+  const errors = await openWindow(page, await own.address(), "dark");
   await openPath(page, model);
   // As the palette leads there.
   await page.keyboard.press("Control+K");
@@ -32,7 +21,7 @@ test("a smaller GGUF is written and opened", async ({ page }) => {
   await expect(panel.getByText("IQ2_XS needs an importance matrix.")).toBeVisible();
   await panel.getByLabel("Recipe").selectOption("q4_k_m");
   const where = panel.getByLabel("Where to write the file");
-  await expect(where).toHaveValue(join(folder, "sample-Q4_K_M.gguf"));
+  await expect(where).toHaveValue(join(own.folder(), "sample-Q4_K_M.gguf"));
   // A type that is still being typed leaves its field where it is.
   await panel.getByText("Exceptions").click();
   const exceptions = panel.getByLabel(/Other types where a name matches/);
@@ -46,7 +35,7 @@ test("a smaller GGUF is written and opened", async ({ page }) => {
   await expect(panel.getByText(/Written in/)).toBeVisible({ timeout: 60_000 });
   await expect(page.getByRole("contentinfo")).toContainText("--tensor-type '*ffn_down*=q6_k'");
   expect(await lookAt(page, "quantize-report")).toEqual([]);
-  expect(readdirSync(folder)).toContain("sample-Q4_K_M.gguf");
+  expect(readdirSync(own.folder())).toContain("sample-Q4_K_M.gguf");
   await panel.getByRole("button", { name: "Open it" }).click();
   await expect(page.getByText("Q4_K_M").first()).toBeVisible();
   expect(errors).toEqual([]);

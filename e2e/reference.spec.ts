@@ -1,26 +1,13 @@
 /** Without a native engine: the run tab says beforehand what answers and how slowly, and what only an engine can do is refused. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "reference-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home"), RLX_ADDON: "off" });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench({ environment: { RLX_ADDON: "off" } });
 
 test("the TypeScript reference answers behind a banner, and is not measured", async ({ page }) => {
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "slow.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "slow.gguf"));
   const panel = await showTab(page, "Run");
   const banner = panel.getByRole("note");
   await expect(banner).toContainText(/No native engine was built here.*A token takes [\d.]+–[\d.]+.ms/);

@@ -2,14 +2,12 @@
  * The routing view beyond the prediction: MLX as the alternative, and Core ML's own plan beside ours. Where Core ML is not, the
  * window says so in a sentence; over the test double, where that is built, a plan is laid beside the prediction.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import { doubleModule, noDouble } from "../main/testing/coremlDouble.ts";
 import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench, serveWorkbench } from "./serve.ts";
 import {
   axeFindings,
   legend,
@@ -24,16 +22,7 @@ import {
   tab,
 } from "./workbench.ts";
 
-let folder: string;
-let plain: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "routing-"));
-  plain = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await plain.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 /** Text that is cut without dots, or covers its neighbour. */
 const overrun = (elements: readonly Element[]): string[] =>
@@ -46,8 +35,8 @@ const card = (page: Page, name: string): Locator => page.getByRole("tabpanel").g
 
 test("MLX beside Core ML, op by op and weight by weight", async ({ page }) => {
   test.setTimeout(120_000);
-  const errors = await openLook(page, await plain.address(), LOOKS.usualLight);
-  await openPath(page, sampleCopy(folder, "mlx.gguf"));
+  const errors = await openLook(page, await own.address(), LOOKS.usualLight);
+  await openPath(page, sampleCopy(own.folder(), "mlx.gguf"));
   if (process.platform !== "darwin") {
     const truths = card(page, "Predicted, planned, observed");
     await expect(truths).toContainText("A plan needs a Mac with Core ML");
@@ -78,8 +67,8 @@ test("MLX beside Core ML, op by op and weight by weight", async ({ page }) => {
 
 test("the table of targets and the advice are walked by keys; an advice is previewed and applied", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  const errors = await openWindow(page, await plain.address());
-  await openPath(page, sampleCopy(folder, "advice.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "advice.gguf"));
   const targets = page.getByRole("table", { name: "How fast on each target" }).getByRole("button");
   await expect(page.getByRole("table", { name: "How fast on each target" })).toHaveAttribute("aria-busy", "false");
   await targets.first().focus();
@@ -112,8 +101,8 @@ test("the table of targets and the advice are walked by keys; an advice is previ
 });
 
 test("another target moves ops to other devices, and back", async ({ page }) => {
-  const errors = await openWindow(page, await plain.address());
-  await openPath(page, sampleCopy(folder, "target.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "target.gguf"));
   await showTab(page, "Graph");
   await expect.poll(() => legend(page)).toMatch(/ANE[^]*CPU/);
   const here = await legend(page);
@@ -137,7 +126,7 @@ test.describe("over the double of Core ML", () => {
   let served: ServedWorkbench;
   test.beforeAll(async () => {
     served = await serveWorkbench({
-      RLX_HOME: join(folder, "double"),
+      RLX_HOME: join(own.folder(), "double"),
       RLX_COREML_ADDON: doubleModule(),
       RLX_COREML_UNITS: "all",
     });
@@ -147,7 +136,7 @@ test.describe("over the double of Core ML", () => {
   test("the plan beside the prediction", async ({ page }) => {
     test.setTimeout(180_000);
     const errors = await openLook(page, await served.address(), LOOKS.leastDark);
-    await openPath(page, sampleCopy(folder, "plan.gguf"));
+    await openPath(page, sampleCopy(own.folder(), "plan.gguf"));
     const truths = card(page, "Predicted, planned, observed");
     await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
     await expect(truths).toContainText(/of \d+ operators as predicted/, { timeout: 120_000 });
@@ -182,7 +171,7 @@ test.describe("over the double of Core ML", () => {
     });
     await page.setViewportSize({ width: 1000, height: 640 });
     await openWindow(page, await served.address());
-    await openPath(page, sampleCopy(folder, "stop.gguf"));
+    await openPath(page, sampleCopy(own.folder(), "stop.gguf"));
     const truths = card(page, "Predicted, planned, observed");
     const ask = truths.getByRole("button", { name: "Ask Core ML for its plan" });
     await expect(ask).toBeVisible();
@@ -199,7 +188,7 @@ test.describe("over the double of Core ML", () => {
   test("runs beside the CPU, is measured and recorded, and is called simulated everywhere", async ({ page }) => {
     test.setTimeout(240_000);
     const errors = await openWindow(page, await served.address());
-    await openPath(page, sampleCopy(folder, "double.gguf"));
+    await openPath(page, sampleCopy(own.folder(), "double.gguf"));
     const run = await showTab(page, "Run");
     await run.getByRole("button", { name: "Add a column" }).click();
     await run.getByRole("button", { name: /^Device of column 2/ }).click();

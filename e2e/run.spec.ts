@@ -1,28 +1,17 @@
 /** The run tab beyond the first answer: focus, Escape, the context that a model knows, earlier runs and their comparison. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, LOOKS, openLook, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "run-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("the composer has the focus, and no context is longer than the trained one", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "focus.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "focus.gguf"));
   const panel = await showTab(page, "Run");
   const composer = page.locator("#composer");
   await expect(composer).toBeFocused();
@@ -51,8 +40,8 @@ test("the composer has the focus, and no context is longer than the trained one"
 
 test("an answer under a grammar, set in the advanced group", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "grammar.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "grammar.gguf"));
   const panel = await showTab(page, "Run");
   await panel.getByText("Text", { exact: true }).click();
   await panel.getByRole("button", { name: "Sampling parameters" }).click();
@@ -80,9 +69,9 @@ test("an answer under a grammar, set in the advanced group", async ({ page }) =>
 
 test("Escape stops, and the composer keeps the focus", async ({ page }) => {
   // A story of the sample can end before the button is shown.
-  const model = join(folder, "endless.gguf");
+  const model = join(own.folder(), "endless.gguf");
   await writeTinyGguf(model, { layers: 48, feedForward: 512, endless: true });
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await openPath(page, model);
   const panel = await showTab(page, "Run");
   await panel.getByText("Text", { exact: true }).click();
@@ -108,8 +97,8 @@ test("Escape stops, and the composer keeps the focus", async ({ page }) => {
 test("earlier runs come back, stand side by side and are saved", async ({ page }) => {
   // Three answers and two pictures of axe: minutes on a machine that does other work too.
   test.setTimeout(240_000);
-  const errors = await openLook(page, await served.address(), LOOKS.usualDark);
-  await openPath(page, sampleCopy(folder, "history.gguf"));
+  const errors = await openLook(page, await own.address(), LOOKS.usualDark);
+  await openPath(page, sampleCopy(own.folder(), "history.gguf"));
   const panel = await showTab(page, "Run");
   const composer = page.locator("#composer");
   for (const [prompt, temperature] of [

@@ -1,8 +1,12 @@
 /** Starts the built `rlx serve` for a test file and says where it is. */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { test } from "@playwright/test";
 import { ADDRESS_PATH } from "../main/contract/transport.ts";
 
 export interface ServedWorkbench {
@@ -15,6 +19,41 @@ export interface ServedWorkbench {
 }
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What the tests of one file share. Neither exists before they begin. */
+export interface OwnWorkbench {
+  /** Where they put their files; removed behind the last of them. */
+  folder(): string;
+  /** A new address: each opens one page. */
+  address(): Promise<string>;
+  process(): ChildProcess;
+}
+
+interface OwnOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Writes the files that the tests begin with. */
+  readonly prepare?: (folder: string) => Promise<void> | void;
+}
+
+/** A workbench with a home of its own for the tests of the file that calls this. */
+export function ownWorkbench({ environment = {}, prepare }: OwnOptions = {}): OwnWorkbench {
+  let folder = "";
+  let served: ServedWorkbench | undefined;
+  test.beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "window-"));
+    await prepare?.(folder);
+    served = await serveWorkbench({ RLX_HOME: join(folder, "home"), ...environment });
+  });
+  test.afterAll(async () => {
+    await served?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const running = (): ServedWorkbench => {
+    if (served === undefined) throw new Error("no workbench is served before the first test begins");
+    return served;
+  };
+  return { folder: () => folder, address: () => running().address(), process: () => running().process };
+}
 
 /** As a program with the token asks for one. */
 export async function newAddress(port: number, token: string): Promise<string> {

@@ -1,27 +1,17 @@
 /** The server for other programs from the window: started, asked by a program, seen in the log, stopped. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { lookAt, LOOKS, openLook, openPath, sampleCopy, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
 let sample: string;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "server-"));
-  sample = sampleCopy(folder, "story-teller.gguf");
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
+const own = ownWorkbench({
+  prepare: (folder) => {
+    sample = sampleCopy(folder, "story-teller.gguf");
+  },
 });
 
 test("serves another program", async ({ page }) => {
-  const errors = await openLook(page, await served.address(), LOOKS.leastLight);
+  const errors = await openLook(page, await own.address(), LOOKS.leastLight);
   await openPath(page, sample);
   const panel = await showTab(page, "Server");
   await expect(panel.getByLabel(/^Model files and folders/)).toHaveValue(sample);

@@ -1,26 +1,14 @@
 /** One question on two devices, for real: the CPU engine beside MLX, and beside the simulator of Core ML where MLX is not built. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { axeFindings, LOOKS, openLook, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "side-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 async function sideBySide(page: Page, name: string): Promise<Locator> {
-  await openPath(page, sampleCopy(folder, name));
+  await openPath(page, sampleCopy(own.folder(), name));
   const panel = await showTab(page, "Run");
   await panel.getByRole("button", { name: "Add a column" }).click();
   await expect(panel.getByText("One question, several columns")).toBeVisible();
@@ -33,7 +21,7 @@ const besideCpu = async (panel: Locator): Promise<string> =>
 
 test("both answer with the same seed", async ({ page }) => {
   test.setTimeout(240_000);
-  const errors = await openLook(page, await served.address(), LOOKS.leastDark);
+  const errors = await openLook(page, await own.address(), LOOKS.leastDark);
   const panel = await sideBySide(page, "pair.gguf");
   const other = await besideCpu(panel);
   await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
@@ -86,7 +74,7 @@ test("both answer with the same seed", async ({ page }) => {
 
 test("a token that differs is marked in both, and stop ends both", async ({ page }) => {
   test.setTimeout(240_000);
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   const panel = await sideBySide(page, "pair-differs.gguf");
   // The simulator computes the exported package: f16 weights and other sums, so a free draw parts from the CPU's sooner or later.
   await panel.getByRole("button", { name: /^Device of column 2/ }).click();
@@ -136,8 +124,8 @@ test("the list of devices says what is missing, offers the simulator, and knows 
   page,
 }) => {
   test.setTimeout(120_000);
-  const errors = await openWindow(page, await served.address());
-  await openPath(page, sampleCopy(folder, "devices.gguf"));
+  const errors = await openWindow(page, await own.address());
+  await openPath(page, sampleCopy(own.folder(), "devices.gguf"));
   const panel = await showTab(page, "Run");
   await panel.getByRole("button", { name: /^Answers on/ }).click();
   const list = page.getByRole("radiogroup", { name: "Answers on" });

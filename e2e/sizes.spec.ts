@@ -3,13 +3,10 @@
  * no table has to be scrolled sideways, and axe finds nothing. And every panel that opens over a view, looked at by axe. The other
  * specs go their ways in one size each, because this one sees the views in all of them.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import {
   axeFindings,
   MODEL_TABS,
@@ -23,16 +20,7 @@ import {
   startReady,
 } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "sizes-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 // The longest file, and the last but a few: both workers take its tests.
 test.describe.configure({ mode: "parallel" });
@@ -90,7 +78,7 @@ const cutText = (page: Page): Promise<string[]> =>
 
 test("nothing is cut off or sticks out, in every view and width", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openWindow(page, await served.address(), "dark");
+  const errors = await openWindow(page, await own.address(), "dark");
   await startReady(page);
   const found: string[] = [];
   const look = async (view: string): Promise<void> => {
@@ -155,8 +143,8 @@ test("the long tables keep their edge and need no scrolling sideways, at every w
 }) => {
   test.setTimeout(120_000);
   await page.setViewportSize({ width: 1440, height: 700 });
-  await openWindow(page, await served.address(), "dark");
-  await openPath(page, sampleCopy(folder, "wide.gguf"));
+  await openWindow(page, await own.address(), "dark");
+  await openPath(page, sampleCopy(own.folder(), "wide.gguf"));
   const view = page.getByRole("tabpanel");
   const widthIn = async (window: number): Promise<number> => {
     await resize(page, window, 700);
@@ -203,7 +191,7 @@ test("the long tables keep their edge and need no scrolling sideways, at every w
   await showTab(page, "Tensors");
   const tensors = await sweep("Tensors");
   const panel = await showTab(page, "Export");
-  await panel.getByLabel("Where to write the package").fill(join(folder, "wide.mlpackage"));
+  await panel.getByLabel("Where to write the package").fill(join(own.folder(), "wide.mlpackage"));
   await panel.getByRole("button", { name: "Export", exact: true }).click();
   await expect(panel.getByRole("region", { name: "Report" })).toBeVisible({ timeout: 60_000 });
   expect([...tensors, ...(await sweep("Weights"))]).toEqual([]);
@@ -213,15 +201,15 @@ test("what could not be opened is said on the screen, also in the smallest windo
   page,
 }) => {
   await page.setViewportSize({ width: 1000, height: 640 });
-  await openWindow(page, await served.address(), "dark");
+  await openWindow(page, await own.address(), "dark");
   for (const name of ["one.gguf", "two.gguf", "three.gguf"]) {
-    await openPath(page, sampleCopy(folder, name));
+    await openPath(page, sampleCopy(own.folder(), name));
     await page.keyboard.press("Control+Shift+W");
     await startReady(page);
   }
   await expect(page.getByRole("button", { name: /three\.gguf/ }).first()).toBeVisible();
   await page.getByRole("button", { name: "Paste a path" }).click();
-  await page.getByLabel(/Path of a GGUF/).fill(join(folder, "nowhere.gguf"));
+  await page.getByLabel(/Path of a GGUF/).fill(join(own.folder(), "nowhere.gguf"));
   await page.keyboard.press("Enter");
   await expect(page.getByText("nowhere.gguf could not be opened")).toBeVisible();
   await picture(page, "start-not-found");
@@ -254,7 +242,7 @@ async function showLicences(page: Page): Promise<void> {
 
 test("what opens over a view has no serious findings", async ({ page }) => {
   await page.setViewportSize({ width: 1000, height: 640 });
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await startReady(page);
   await offered(page, /^The sample model/).click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();

@@ -3,36 +3,27 @@
  * the numbers stand beside. Then it is grouped, seen as a picture, and compared with a smaller file.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { writeDamaged } from "../main/testing/damagedFile.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { lookAt, LOOKS, openLook, openPath, sampleCopy, showTab } from "./workbench.ts";
 
 const TENSOR = "blk.1.ffn_up.weight";
 /** A row of 256 values in Q8_0 is 8 blocks of 34 bytes; this is block 2 of row 300. */
 const PLACE = (300 * 8 + 2) * 34;
 
-let folder: string;
 let whole: string;
 let broken: string;
 let smaller: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "tensors-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-  whole = sampleCopy(folder, "whole.gguf");
-  broken = join(folder, "broken.gguf");
-  smaller = join(folder, "smaller.gguf");
-  execFileSync(process.execPath, ["out/cli/rlx.js", "quantize", whole, "--to", "q4_0", "--output", smaller]);
-  await writeDamaged(whole, broken, TENSOR, (bytes) => bytes.writeUInt16LE(0x7e00, PLACE));
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
+const own = ownWorkbench({
+  prepare: async (folder) => {
+    whole = sampleCopy(folder, "whole.gguf");
+    broken = join(folder, "broken.gguf");
+    smaller = join(folder, "smaller.gguf");
+    execFileSync(process.execPath, ["out/cli/rlx.js", "quantize", whole, "--to", "q4_0", "--output", smaller]);
+    await writeDamaged(whole, broken, TENSOR, (bytes) => bytes.writeUInt16LE(0x7e00, PLACE));
+  },
 });
 
 test("a damaged file is told by its row", async ({ page }) => {
@@ -40,7 +31,7 @@ test("a damaged file is told by its row", async ({ page }) => {
   const look = async (name: string): Promise<void> => {
     wrong.push(...(await lookAt(page, `tensors-${name}`)));
   };
-  const errors = await openLook(page, await served.address(), LOOKS.usualLight);
+  const errors = await openLook(page, await own.address(), LOOKS.usualLight);
   await openPath(page, broken);
   const panel = await showTab(page, "Tensors");
   await panel.getByLabel("Another file to compare with").fill(whole);

@@ -2,25 +2,14 @@
  * Graphs as text: one of the gallery is edited, a fault is shown and mended, the new graph is routed, run on several devices and
  * compared; by the keyboard alone; a file is dropped, and what is written of it is there again after a reload.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { dropFile, LOOKS, openLook, openPath, palette, showTab, startReady, station, tab } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "text-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 const writing = (page: Page): Locator => page.getByRole("textbox", { name: /^Text of/ });
 const faults = (page: Page): Locator => page.getByRole("list", { name: "What is wrong" });
@@ -49,7 +38,7 @@ test("a graph of the gallery is edited, mended, routed, run on three devices and
 }) => {
   test.setTimeout(180_000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const errors = await openLook(page, await served.address(), LOOKS.usualLight);
+  const errors = await openLook(page, await own.address(), LOOKS.usualLight);
   const findings: string[] = [];
   await startReady(page);
   await page.getByRole("button", { name: "New graph…" }).click();
@@ -104,7 +93,7 @@ test("a graph of the gallery is edited, mended, routed, run on three devices and
   findings.push(...(await station(page, "text-run")));
 
   const exported = await showTab(page, "Export");
-  await exported.getByLabel("Where to write the package").fill(join(folder, "filter.mlpackage"));
+  await exported.getByLabel("Where to write the package").fill(join(own.folder(), "filter.mlpackage"));
   await exported.getByRole("button", { name: "Export", exact: true }).click();
   await expect(exported.getByText(/^Written in/)).toBeVisible({ timeout: 30_000 });
   expect(findings).toEqual([]);
@@ -113,7 +102,7 @@ test("a graph of the gallery is edited, mended, routed, run on three devices and
 
 test("every graph of the gallery runs on two devices and agrees", async ({ page }) => {
   test.setTimeout(180_000);
-  const errors = await openLook(page, await served.address(), LOOKS.leastDark);
+  const errors = await openLook(page, await own.address(), LOOKS.leastDark);
   await startReady(page);
   for (const [title, output] of GRAPHS) {
     await page.keyboard.press("Control+K");
@@ -140,7 +129,7 @@ test("by the keyboard alone: a value gets another name, the text is formatted, u
 }) => {
   test.setTimeout(120_000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const errors = await openLook(page, await served.address(), LOOKS.leastLight);
+  const errors = await openLook(page, await own.address(), LOOKS.leastLight);
   await startReady(page);
   await page.keyboard.press("Control+K");
   await page.keyboard.type("New graph from");
@@ -197,10 +186,10 @@ test("a dropped text with a fault is opened at its fault; what is written is the
 }) => {
   test.setTimeout(120_000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const errors = await openLook(page, await served.address(), LOOKS.usualDark);
+  const errors = await openLook(page, await own.address(), LOOKS.usualDark);
   await startReady(page);
   const text = `graph "square" {\n  %x = input : f32[N]\n  %s = mull(%x, %x)\n  return "s" = %s\n}\n`;
-  const path = join(folder, "square.rlx");
+  const path = join(own.folder(), "square.rlx");
   writeFileSync(path, text);
   await dropFile(page, path);
   await expect(tab(page, "Text")).toHaveAttribute("aria-selected", "true");
@@ -222,13 +211,13 @@ test("a dropped text with a fault is opened at its fault; what is written is the
   const panel = page.getByRole("tabpanel", { name: "Run" });
   await panel.getByLabel("N", { exact: true }).fill("6");
   const array = new Float32Array([1, 2, 3, 4, 5, 6]);
-  writeFileSync(join(folder, "x.npy"), npy(array));
-  await panel.getByLabel("Array for x").setInputFiles(join(folder, "x.npy"));
+  writeFileSync(join(own.folder(), "x.npy"), npy(array));
+  await panel.getByLabel("Array for x").setInputFiles(join(own.folder(), "x.npy"));
   await expect(panel.getByText("x.npy")).toBeVisible();
   // Drawn after all; then the same file once more.
   await panel.getByRole("button", { name: "Draw it" }).click();
   await expect(panel.getByText("drawn by the seed")).toBeVisible();
-  await panel.getByLabel("Array for x").setInputFiles(join(folder, "x.npy"));
+  await panel.getByLabel("Array for x").setInputFiles(join(own.folder(), "x.npy"));
   await panel.getByRole("button", { name: "Run it", exact: true }).click();
   const output = panel.getByRole("region", { name: "squares" });
   await expect(output).toContainText("f32[6]");
@@ -242,10 +231,10 @@ test("a text of a file is used, saved and read again; which pass changed a resul
 }) => {
   test.setTimeout(120_000);
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const errors = await openLook(page, await served.address(), LOOKS.usualDark);
+  const errors = await openLook(page, await own.address(), LOOKS.usualDark);
   const findings: string[] = [];
   const text = `graph "wave" {\n  %x = input "x" : f32[8]\n  %y = sin(%x)\n  return "y" = %y\n}\n`;
-  const path = join(folder, "wave.rlx");
+  const path = join(own.folder(), "wave.rlx");
   writeFileSync(path, text);
   await openPath(page, path);
   await showTab(page, "Text");

@@ -1,28 +1,15 @@
 /** Training from the window: a small run begins, its curve is drawn, it waits and goes on, is stopped, and stands in the list. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { allowedFor } from "../main/testing/pace.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { tasksOf } from "./tasks.ts";
 import { lookAt, openWindow, startReady } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "train-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("trains a line without a model: curve, pause, stop, and the run in the list", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  const errors = await openWindow(page, await served.address());
+  const errors = await openWindow(page, await own.address());
   await startReady(page);
   await page.getByRole("button", { name: "Train a small model…" }).click();
   const form = page.getByRole("region", { name: "A new run" });
@@ -73,7 +60,7 @@ test("trains a line without a model: curve, pause, stop, and the run in the list
 });
 
 test("trains digits in few bits, and says what they cost", async ({ page }) => {
-  const errors = await openWindow(page, await served.address(), "dark");
+  const errors = await openWindow(page, await own.address(), "dark");
   await startReady(page);
   await page.getByRole("button", { name: "Train a small model…" }).click();
   const form = page.getByRole("region", { name: "A new run" });

@@ -1,31 +1,20 @@
 /** Typing in a graph's text that is long: a key costs the window little. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { allowedFor } from "../main/testing/pace.ts";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { tasksOf } from "./tasks.ts";
 import { dropFile, LOOKS, openLook, startReady } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "typing-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 test("typing in a text of 10 000 lines: a key costs less than 50 ms of the window's thread", async ({ page }) => {
   test.setTimeout(120_000);
-  const errors = await openLook(page, await served.address(), LOOKS.usualLight);
+  const errors = await openLook(page, await own.address(), LOOKS.usualLight);
   await startReady(page);
   const lines = Array.from({ length: 10_000 }, (_, i) => `  %v${i + 1} = relu(%v${i})`);
-  const path = join(folder, "long.rlx");
+  const path = join(own.folder(), "long.rlx");
   writeFileSync(path, `graph "long" {\n  %v0 = input "x" : f32[8]\n${lines.join("\n")}\n  return "y" = %v10000\n}\n`);
   await dropFile(page, path);
   await page.getByRole("tab", { name: "Text" }).click();

@@ -1,26 +1,13 @@
 /** The verdict of the overview: it speaks of the chosen phase, and the reason of a target without a prediction is read in whole. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
-import type { ServedWorkbench } from "./serve.ts";
-import { serveWorkbench } from "./serve.ts";
+import { ownWorkbench } from "./serve.ts";
 import { LOOKS, offered, openLook, startReady } from "./workbench.ts";
 
-let folder: string;
-let served: ServedWorkbench;
-test.beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "verdict-"));
-  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
-});
-test.afterAll(async () => {
-  await served.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const own = ownWorkbench();
 
 async function verdictOf(page: Page, offer: RegExp): Promise<Locator> {
-  await openLook(page, await served.address(), LOOKS.usualLight);
+  await openLook(page, await own.address(), LOOKS.usualLight);
   await startReady(page);
   await offered(page, offer).click();
   return page.getByRole("region", { name: "Verdict" });
