@@ -26,6 +26,12 @@ describe("settings", () => {
     );
   });
 
+  it("does not repeat a key that it refuses", () => {
+    const asked = (): unknown => readSettings({ RLX_API_KEY: "my secret key" });
+    expect(asked).toThrow(/^\[RLX_API_KEY\] got another value, expected 8 to 200 letters/u);
+    expect(asked).not.toThrow(/my secret/u);
+  });
+
   it.each([
     ["common", "force-common"],
     ["native", "prefer-native"],

@@ -75,6 +75,8 @@ type Variable<T> = {
   readonly initial: T;
   /** Capital letters are not small ones. */
   readonly isExact?: true;
+  /** No message repeats its value. */
+  readonly isSecret?: true;
 };
 
 const flag = (name: string): Variable<boolean> => ({
@@ -126,6 +128,7 @@ const secret = (name: string): Variable<string | null> => ({
   read: (text) => (text === "" ? null : /^[!-~]{8,200}$/u.test(text) ? text : undefined),
   initial: null,
   isExact: true,
+  isSecret: true,
 });
 
 const megabytes = (name: string): Variable<number | null> => ({
@@ -167,10 +170,8 @@ export function readSettings(environment: Environment): Settings {
     if (value === undefined)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
-        `[${variable.name}] got ${JSON.stringify(text)}, expected ${variable.expects}`,
-        {
-          hint: `Unset ${variable.name} or give it one of these values.`,
-        },
+        `[${variable.name}] got ${variable.isSecret === true ? "another value" : JSON.stringify(text)}, expected ${variable.expects}`,
+        { hint: `Unset ${variable.name} or give it a value of this form.` },
       );
     return value;
   };
