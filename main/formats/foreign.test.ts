@@ -36,6 +36,9 @@ const FILES: readonly (readonly [string, Uint8Array, string])[] = [
   ["model.gguf", latin("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 491\n"), "lfs-pointer"],
   ["download.gguf", latin("<!DOCTYPE html><title>404 not found</title>"), "web-page"],
   ["begun.gguf", new Uint8Array(512), "zeros"],
+  ["today.rlxtrace", latin('{"rlxtrace":1,"recording":{}}'), "recording"],
+  ["talk.rlxsession", latin('{"format":"rlx-session","version":1}'), "session"],
+  ["bench.json", latin('{ "records": [] }'), "json"],
   ["notes.txt", latin("A shopping list: caf\u00c3\u00a9, bread."), "text"],
 ];
 
@@ -51,6 +54,16 @@ describe("a file of another format", () => {
       code: "INPUT_NOT_GGUF",
       details: { foreign: id },
     });
+  });
+
+  it("is none of the JSON that lies beside weights", () => {
+    for (const name of [
+      "config.json",
+      "a/tokenizer_config.json",
+      "model.safetensors.index.json",
+      "special_tokens_map.json",
+    ])
+      expect(foreignFile(name, latin('{"model_type": "llama"}'))).toBeUndefined();
   });
 
   it("is not guessed from bytes without a sign", () => {

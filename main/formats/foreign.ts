@@ -70,6 +70,12 @@ function isText({ bytes }: Start): boolean {
   return !/[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/u.test(text) && !/\ufffd/u.test(text.slice(0, -4));
 }
 
+const isJson = ({ text }: Start): boolean => /^\s*\{/u.test(text);
+
+/** JSON that lies in the folder of a Hugging Face model; any of it opens the folder. */
+const MODEL_JSON =
+  /(^|[/\\])(config|\w*_?config|[\w.-]*\.index|\w*tokenizer\w*|vocab|\w+_tokens(_map)?|modules|chat_template)\.json$/u;
+
 /** In this order: the first that fits is it. */
 const SIGNS: readonly Sign[] = [
   {
@@ -147,6 +153,20 @@ const SIGNS: readonly Sign[] = [
     ...{ id: "program", what: "a program", hint: OPEN_A_MODEL },
     fits: begins("MZ", "\u007fELF", "\u00cf\u00fa\u00ed\u00fe", "\u00ca\u00fe\u00ba\u00be", "#!"),
   },
+  {
+    ...{ id: "recording", what: "a recording of a profile" },
+    hint: "Open a model and choose Files, Open… in its tab Profile, or run `rlx profile` with the file.",
+    fits: begins('{"rlxtrace":'),
+  },
+  {
+    ...{ id: "session", what: "a session of the workbench" },
+    hint: "Drop it into the window alone, or run `rlx session import` with it.",
+    fits: ({ name, text }) => name.endsWith(".rlxsession") && text.startsWith("{"),
+  },
+  {
+    ...{ id: "json", what: "JSON, but no file of a Hugging Face model", hint: OPEN_A_MODEL },
+    fits: (start) => isJson(start) && !MODEL_JSON.test(start.name),
+  },
   { ...{ id: "sqlite", what: "a SQLite database", hint: OPEN_A_MODEL }, fits: begins("SQLite format 3\u0000") },
   {
     ...{ id: "web-page", what: "a web page, perhaps the error of a download", hint: AGAIN },
@@ -162,7 +182,7 @@ const SIGNS: readonly Sign[] = [
       what: "text",
       hint: OPEN_A_MODEL,
     },
-    fits: isText,
+    fits: (start) => isText(start) && !isJson(start),
   },
 ];
 

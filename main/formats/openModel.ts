@@ -15,11 +15,10 @@ export async function openModelFile(source: ByteSource, options: OpenOptions = {
   let isOther: boolean;
   try {
     const start = await source.read(0, Math.min(SNIFFED_BYTES, source.byteLength), options.signal);
-    isOther = isHuggingFace(start);
-    if (!isOther && !isGguf(start)) {
-      const foreign = foreignFile(source.name, start);
-      if (foreign !== undefined) throw foreignError(source.name, foreign);
-    }
+    const isTensors = isSafetensors(start);
+    isOther = isTensors || beginsAsJson(start);
+    const foreign = isGguf(start) || isTensors ? undefined : foreignFile(source.name, start);
+    if (foreign !== undefined) throw foreignError(source.name, foreign);
   } catch (error) {
     await source.close();
     throw error;
@@ -35,9 +34,8 @@ const asText = (bytes: Uint8Array): string => String.fromCharCode(...bytes);
 
 const isGguf = (start: Uint8Array): boolean => GGUF.includes(asText(start.subarray(0, 4)));
 
-/** JSON begins with a brace; safetensors with 8 bytes, of which the last are 0, and a brace. */
-function isHuggingFace(start: Uint8Array): boolean {
-  if (isGguf(start)) return false;
-  const isSafetensors = start[8] === BRACE && start[6] === 0 && start[7] === 0;
-  return isSafetensors || asText(start.subarray(0, 64)).trimStart().startsWith("{");
-}
+/** 8 bytes, of which the last are 0, and a brace. */
+const isSafetensors = (start: Uint8Array): boolean =>
+  !isGguf(start) && start[8] === BRACE && start[6] === 0 && start[7] === 0;
+
+const beginsAsJson = (start: Uint8Array): boolean => asText(start.subarray(0, 64)).trimStart().startsWith("{");
