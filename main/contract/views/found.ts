@@ -53,6 +53,8 @@ export const foundList = z.object({
   models: z.array(foundModel),
   /** Those that are there, and those that the user named. */
   places: z.array(foundPlace),
+  /** Where other programs keep models was looked in too: it can be switched off. */
+  usual: z.boolean(),
   /** Every place was looked at. */
   complete: z.boolean(),
 });

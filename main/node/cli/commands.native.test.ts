@@ -775,6 +775,9 @@ describe("answers", () => {
     expect(out).toMatch(/^slow +\S* +[\d.]+ MB .*slow\.gguf$/m);
     expect(out).toMatch(/^not\.gguf .* damaged|^! not/m);
     expect((await command("models remove DIR")).out).toBe("No folders of yours are looked in.\n");
+    await command("settings find-models off");
+    expect((await command("models")).out).toMatch(/^No models were found: .*not looked in/u);
+    await command("settings find-models on");
   });
 
   it("give as many pieces as tokens, and leave special ones out when told", async () => {

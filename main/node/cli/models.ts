@@ -39,6 +39,11 @@ export async function models(
 const misuse = (what: string, hint: string): WorkbenchError =>
   new WorkbenchError("INPUT_ARGUMENT", `[rlx models] ${what}`, { hint });
 
+const NO_MODELS = {
+  searched: "No models were found on this machine.",
+  off: "No models were found: where other programs keep theirs is not looked in (rlx settings find-models on).",
+};
+
 async function list({ client, output, signal }: Command): Promise<undefined> {
   let last: FoundList | undefined;
   for await (const found of client.stream("models.find", {}, { signal })) {
@@ -49,7 +54,7 @@ async function list({ client, output, signal }: Command): Promise<undefined> {
   if (last?.complete !== true) throw unfinished(signal);
   output.value(last);
   const { models: found, places } = last;
-  if (found.length === 0) output.line("No models were found on this machine.");
+  if (found.length === 0) output.line(NO_MODELS[last.usual ? "searched" : "off"]);
   else
     output.table(
       ["name", "type", "size", "where", "path"],

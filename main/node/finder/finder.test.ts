@@ -123,6 +123,16 @@ describe("folders of models", () => {
     expect(late.places[0]?.note).toMatch(/The search ended after/u);
   });
 
+  it("a search says whether it looked where other programs keep theirs", async () => {
+    const usual = [{ kind: "lm-studio", folder: join(folder, "none") }] as const;
+    for (const asked of [true, false]) {
+      const of = { folders: [], usual: asked, watch: false, signal: new AbortController().signal };
+      for await (const list of createFinder({ usual }).find(of)) expect(list.usual).toBe(asked);
+    }
+    // As with RLX_FIND_MODELS=off.
+    expect((await find([])).usual).toBe(false);
+  });
+
   it("a search that is cancelled ends", async () => {
     const abort = new AbortController();
     abort.abort();

@@ -90,7 +90,7 @@ export function createFinder({ usual, limits = LIMITS }: FinderParts): ModelFind
         let isOver = false;
         while (!isOver) {
           isOver = !watch && states.every(({ isDone }) => isDone);
-          yield listOf(states);
+          yield { ...listOf(states), usual: withUsual && usual.length > 0 };
           if (isOver) break;
           await Promise.race([news.next(), work]);
           // Several at once while there are many.
@@ -255,7 +255,7 @@ function wordsOf(
 }
 
 /** Each file on the disk once: the first place that has it is told. */
-function listOf(states: readonly PlaceState[]): FoundList {
+function listOf(states: readonly PlaceState[]): Omit<FoundList, "usual"> {
   const seen = new Map<string, number>();
   const models: FoundModel[] = [];
   const places: FoundPlace[] = [];

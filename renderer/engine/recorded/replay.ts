@@ -168,7 +168,7 @@ function machineHandlers(): RecordedOptions {
     streams: {
       async *"models.find"() {
         await pause(PACE_MS);
-        yield { models: [], places: [], complete: true };
+        yield { models: [], places: [], usual: true, complete: true };
       },
     },
   };

@@ -1,7 +1,7 @@
 /** Models that lie on the engine's machine: of other programs, and in folders that the user names. New ones appear by themselves. */
 import type { ReactNode } from "react";
 import { useEffect, useState } from "react";
-import type { FoundModel } from "../../../main/contract/views/found.ts";
+import type { FoundList, FoundModel } from "../../../main/contract/views/found.ts";
 import { current } from "../../session/async.ts";
 import { useSession, sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -43,7 +43,7 @@ export function Found({ onSettings }: { readonly onSettings: () => void }): Reac
         </Button>
       ) : null}
       <p className={styles["quiet"]} role="status">
-        {failure ?? sentenceOf(found?.complete === true, found?.models.length ?? 0, models.length)}
+        {failure ?? (found === null ? LOOKING : sentenceOf(found, models.length))}
       </p>
       {notes.map((note) => (
         <p key={note} className={styles["quiet"]}>
@@ -54,9 +54,14 @@ export function Found({ onSettings }: { readonly onSettings: () => void }): Reac
   );
 }
 
-export function sentenceOf(complete: boolean, found: number, shown: number): string {
-  if (!complete) return "Looking where LM Studio, Ollama, Hugging Face and llama.cpp keep models…";
-  if (found === 0) return "No models of LM Studio, Ollama, Hugging Face or llama.cpp. Folders of yours can be added.";
+const LOOKING = "Looking where LM Studio, Ollama, Hugging Face and llama.cpp keep models…";
+
+export function sentenceOf({ complete, usual, models }: FoundList, shown: number): string {
+  if (!complete) return LOOKING;
+  if (models.length === 0)
+    return usual
+      ? "No models of LM Studio, Ollama, Hugging Face or llama.cpp. Folders of yours can be added."
+      : "Looking for models of other programs is switched off. Folders of yours can be added.";
   return shown === 0 ? "All that was found is in the list above." : "";
 }
 
