@@ -79,7 +79,7 @@ test("a first day from the start to a report, and a second one from its session 
     await page.keyboard.press("Escape");
     await expect(list).toBeHidden();
     await dropFiles(page, [...two, notes]);
-    await expect(list).toContainText("notes.txt: no model, left out.");
+    await expect(list).toContainText("No model, left out: notes.txt.");
     await press(list.getByRole("button", { name: /second\.gguf/ }));
     await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
     await expect(page.getByRole("region", { name: "Identity" })).toContainText("second.gguf");

@@ -38,7 +38,7 @@ describe("several files at one drop", () => {
     const { choice } = store.getState();
     expect(choice?.title).toBe("2 models were dropped");
     expect(choice?.options.map(({ name }) => name)).toEqual(["a.gguf", "b.gguf"]);
-    expect(choice?.note).toBe("notes.txt: no model, left out.");
+    expect(choice?.note).toBe("No model, left out: notes.txt.");
     store.getState().choose(null);
     expect(store.getState().choice).toBeNull();
     expect(store.getState().model.kind).toBe("idle");
@@ -58,7 +58,7 @@ describe("several files at one drop", () => {
     await until(store, () => begun.length > 0);
     expect(begun.slice(0, 3)).toEqual(["m-00001-of-00002.gguf", "m-00001-of-00002.gguf", "m-00002-of-00002.gguf"]);
     expect(store.getState().choice).toBeNull();
-    expect(store.getState().notices.map(({ text }) => text)).toContain("x.png: no model, left out.");
+    expect(store.getState().notices.map(({ text }) => text)).toContain("No model, left out: x.png.");
   });
 
   it("of a split model on the disk the first part is opened", () => {

@@ -65,6 +65,17 @@ describe("one file on two targets", () => {
   });
 });
 
+describe("a context that is longer than the model's", () => {
+  it("is named as it is computed", async () => {
+    const model = await open(SAMPLE);
+    const subject = { ...ON_CPU, target: { ...ON_CPU.target, context: 4096 } };
+    const onAne = { ...ON_ANE, target: { ...ON_ANE.target, context: 4096 } };
+    const found = await compared(model, model, { a: { model, subject }, b: { model, subject: onAne } });
+    expect(found.sentences[0]).toContain("context 1024)");
+    expect(found.a.subject.target.context).toBe(1024);
+  });
+});
+
 describe("two graphs", () => {
   const opened = async (id: string): Promise<string> => {
     const path = join(harness.folder, `${id}.rlx`);

@@ -22,6 +22,7 @@ import type { RouteView } from "../../contract/views/route.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { partName } from "../measure/verdict.ts";
+import { planTarget } from "../models/routes.ts";
 import { subjectTitle } from "../measure/subjectWords.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { inSlices } from "../models/taskCache.ts";
@@ -125,7 +126,9 @@ async function sideOf(
   try {
     const route = await parts.route(model, subject, phase, signal);
     const graph = await parts.graph(model, subject, phase, signal);
-    return { open, overview, verdict: own, route, graph, view: { ...view, machine: route.machine, refusal: null } };
+    const { context } = planTarget(open, subject.target, phase);
+    const planned = { ...view, subject: { ...subject, target: { ...subject.target, context } } };
+    return { open, overview, verdict: own, route, graph, view: { ...planned, machine: route.machine, refusal: null } };
   } catch (error) {
     if (!(error instanceof WorkbenchError) || error.code === "CANCELLED" || error.code.startsWith("BUG_")) throw error;
     return without(error.message.replace(/^\[[^\]]*\] /u, ""), own);

@@ -146,7 +146,8 @@ async function judged(request: VerdictRequest, signal: AbortSignal): Promise<Jud
   const wholeText = !isAlone && isWholeText(await templateOf(model, signal, "prefill"));
   const prefill = isAlone ? undefined : await costOf({ ...request, phase: "prefill" }, signal);
   const writes = writesText(model);
-  const speed = speedOf({ machine, decode: decode.cost, prefill: prefill?.cost, writes, wholeText });
+  const context = model.file === undefined ? undefined : (model.description.context ?? undefined);
+  const speed = speedOf({ machine, decode: decode.cost, prefill: prefill?.cost, writes, wholeText, context });
   const step = isAlone ? "run" : writes ? "token" : "text";
   const usesAne =
     subject.backend === "coreml" && (subject.target.units === "cpu-ane" || subject.target.units === "all");

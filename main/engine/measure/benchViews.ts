@@ -185,7 +185,7 @@ export function benchNotes(tests: readonly Measured[], machine: Machine): string
   const most = spread.reduce((all, { deviation, mean }) => Math.max(all, deviation / mean), 0);
   if (spread.length > 0)
     found.push(
-      `The runs of ${spread.length === 1 ? "one test" : `${spread.length} tests`} differ by up to ${Math.round(100 * most)} %: something disturbed them.`,
+      `The runs of ${spread.length === 1 ? "one test" : `${spread.length} tests`} vary by up to ${Math.round(100 * most)} % (one standard deviation): something disturbed them.`,
     );
   if (machine.freeBytes() < 1e9) found.push("Less than 1 GB of memory was free.");
   if (machine.threads < 2) found.push("Only one processor was available.");

@@ -220,6 +220,17 @@ describe("by hand", () => {
     expect(prompt?.low).toBeLessThan((2 * flops * 1.2) / (4.3e12 * 0.5));
   });
 
+  it("is told of no longer prompt than the model holds", () => {
+    const shape: Shape = { width: 256, inner: 256, vocabulary: 2048, blocks: 1, type: "q8_0" };
+    const cost = (tokens: number) =>
+      finish(graphCost({ graph: modelOf(shape), bindings: {}, held: heldByMlx, machine: m4, unit: "gpu", tokens }));
+    const of = { machine: m4, decode: cost(1), prefill: cost(64), writes: true, wholeText: false };
+    const [short, long] = [speedOf({ ...of, context: 256 }), speedOf({ ...of, context: 32_768 })];
+    expect(short.promptTokens).toBe(256);
+    expect(short.prompt?.basis).toBe("4 steps of 64 tokens");
+    expect(long.promptTokens).toBe(1000);
+  });
+
   it("tells no rate where starting decides, and says so", () => {
     const small: Shape = { width: 256, inner: 256, vocabulary: 2048, blocks: 1, type: "q8_0" };
     const decode = finish(

@@ -21,7 +21,7 @@ export const UNIT_NAMES: Readonly<Record<CostDevice, string>> = {
 };
 const DEVICES = ["ane", "gpu", "cpu", "host"] as const;
 
-/** Of the prompts that all speeds are told for. */
+/** Of the prompts that speeds are told for; a model that holds fewer is told for as many as it holds. */
 export const PROMPT_TOKENS = 1000;
 
 export interface SpeedInput {
@@ -33,14 +33,16 @@ export interface SpeedInput {
   readonly writes: boolean;
   /** One step reads the whole text. */
   readonly wholeText: boolean;
+  /** Positions that the model knows; absent where no file says it. */
+  readonly context?: number | undefined;
 }
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
-export function speedOf({ machine, decode, prefill, writes, wholeText }: SpeedInput): SpeedView {
+export function speedOf({ machine, decode, prefill, writes, wholeText, context = Infinity }: SpeedInput): SpeedView {
   const { step } = decode;
   const bound = isBoundByStarts(decode);
-  const promptTokens = prefill !== undefined && wholeText ? prefill.tokens : PROMPT_TOKENS;
+  const promptTokens = prefill !== undefined && wholeText ? prefill.tokens : Math.min(PROMPT_TOKENS, context);
   return {
     machine: machine.title,
     generate: writes && !bound && step.value > 0 ? rateOf(step) : null,

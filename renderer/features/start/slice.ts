@@ -155,7 +155,7 @@ export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<S
     },
     openOptions(options, others, title) {
       const [first, ...more] = options;
-      const left = others.length === 0 ? null : `${others.join(", ")}: no model, left out.`;
+      const left = others.length === 0 ? null : `No model, left out: ${others.join(", ")}.`;
       if (first === undefined) return;
       if (more.length > 0) {
         set({ choice: { title, options, note: left } });
