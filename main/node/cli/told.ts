@@ -56,8 +56,12 @@ export async function notedTemplate(command: Command, model: string, told: Told)
   const template = await command.client.call("chat.template", asked, { signal: command.signal });
   // A form that the file does not name may not be the one it was trained on.
   if (template.origin === "chatml") command.output.note(template.sentence);
-  if (told.tools !== undefined && template.origin !== null && template.callFamily === null)
-    command.output.note("The form in which this model calls tools is not known: a call stays text.");
+  if (told.tools !== undefined && template.origin !== null) {
+    if (template.abilities.find(({ id }) => id === "tools")?.state === "left-out")
+      command.output.note("The chat template leaves tools out: the model is not told of them.");
+    else if (template.callFamily === null)
+      command.output.note("The form in which this model calls tools is not known: a call stays text.");
+  }
   return template;
 }
 
