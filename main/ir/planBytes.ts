@@ -6,6 +6,7 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings, Dim } from "./dim.ts";
 import { dimSymbols, dimTerms } from "./dim.ts";
 import { DTYPES, PACKED_TYPES } from "./dtype.ts";
+import type { TensorType } from "./type.ts";
 
 /** An index that is none. */
 export const ABSENT = 0xffffffff;
@@ -59,6 +60,16 @@ export class ByteWriter {
 }
 
 /** Names, symbols and sizes, each once. Asking for one adds it and gives its number. */
+/** A device's kernels hold a value's sizes in a list of fixed length. */
+export function checkAxes(device: string, { shape }: TensorType, most: number): void {
+  if (shape.length > most)
+    throw new WorkbenchError(
+      "UNSUPPORTED_OP",
+      `[${device}] a value of ${shape.length} axes: got ${shape.length}, expected at most ${most}`,
+      { hint: "Join axes with reshape; the reference takes any number of them." },
+    );
+}
+
 export class PlanTables {
   readonly #names = new Map<string, number>();
   readonly #symbols = new Map<string, number>();

@@ -263,6 +263,12 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
     compiled.dispose();
   });
 
+  test("a value of more axes than kernels have is refused by their number", () => {
+    const shape = Array<number>(9).fill(1);
+    const graph = storedGraph(opOf("neg")!, { title: "nine axes", inputs: [normal(1, shape)], attrs: {} });
+    expect(() => cpuDevice(engine, { threads: 1 }).compile(graph)).toThrow("of 9 axes: got 9, expected at most 8");
+  });
+
   test("conv_transpose over volumes with channels enough for a product", async () => {
     const attrs = { strides: [1, 2, 1], padding: [1, 0, 1], dilations: [1, 1, 2], groups: 2, outputPadding: [0, 1, 0] };
     const inputs = [normal(1, [2, 20, 3, 5, 19]), normal(2, [20, 5, 3, 2, 3])];

@@ -6,7 +6,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
 import { isPacked } from "../../ir/dtype.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
-import { ABSENT, ByteWriter, PlanTables, typeCode } from "../../ir/planBytes.ts";
+import { ABSENT, ByteWriter, checkAxes, PlanTables, typeCode } from "../../ir/planBytes.ts";
 import { positionAxis } from "../../ir/positionAxis.ts";
 import { byteLength } from "../../ir/type.ts";
 import type { DraftValue, PlanDraft } from "./draft.ts";
@@ -15,6 +15,8 @@ import type { MemoryPlan } from "./memoryPlan.ts";
 
 const MAGIC = 0x504c5852;
 const VERSION = 2;
+/** kMaxRank of native/src/cpu/tensor.h. */
+const MOST_AXES = 8;
 const STORAGE = { temp: 0, weight: 1, constant: 2, state: 3, input: 4, own: 5 } as const;
 
 export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings): Uint8Array {
@@ -119,6 +121,7 @@ function writeTensor(
 ): void {
   const kind = draft.kindOf(value.buffer);
   out.u32(typeCode(value.type.dtype));
+  checkAxes("cpu", value.type, MOST_AXES);
   out.u32(value.type.shape.length);
   for (const dim of value.type.shape) out.u32(size(dim));
   out.u32(STORAGE[kind.kind]);

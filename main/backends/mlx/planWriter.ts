@@ -5,7 +5,7 @@
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
-import { ABSENT, ByteWriter, PlanTables, typeCode } from "../../ir/planBytes.ts";
+import { ABSENT, ByteWriter, checkAxes, PlanTables, typeCode } from "../../ir/planBytes.ts";
 import { positionAxis } from "../../ir/positionAxis.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { byteLength, staticShape } from "../../ir/type.ts";
@@ -15,6 +15,8 @@ import { growingSymbol } from "./lower.ts";
 
 const MAGIC = 0x4d584c52;
 const VERSION = 2;
+/** As native/src/mlx/plan.cpp reads them. */
+const MOST_AXES = 16;
 
 type LeafOf<K extends Leaf["kind"]> = DraftLeaf & { readonly leaf: Extract<Leaf, { kind: K }> };
 const leavesOf = <K extends Leaf["kind"]>(draft: MlxDraft, kind: K): readonly LeafOf<K>[] =>
@@ -99,12 +101,14 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
 
 function writeType(out: ByteWriter, tables: PlanTables, type: TensorType): void {
   out.u32(typeCode(type.dtype));
+  checkAxes("mlx", type, MOST_AXES);
   out.u32(type.shape.length);
   for (const dim of type.shape) out.u32(tables.size(dim));
 }
 
 function writeStatic(out: ByteWriter, type: TensorType): void {
   out.u32(typeCode(type.dtype));
+  checkAxes("mlx", type, MOST_AXES);
   out.u32(type.shape.length);
   for (const size of staticShape(type, "mlx")) out.u64(size);
 }

@@ -308,6 +308,8 @@ describe("another runtime", () => {
     expect(finding?.claim).toBe(
       "cpu is predicted to take 101 µs for a run where coreml takes 164 µs. Such short steps are mostly starting things, which no forecast knows well: measure both.",
     );
+    // A graph alone writes no tokens.
+    expect(finding?.risk).toBe("Another program with other roundings.");
     expect(await found("threads", { backend: "cpu", threads: 8, milliseconds: { cpu: 0.1 }, short: true })).toBe(
       undefined,
     );

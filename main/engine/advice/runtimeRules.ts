@@ -37,7 +37,9 @@ export const otherRuntime: AdviceRule = {
       before: now.seconds,
       after: best.seconds,
       change: { kind: "backend", backend: best.of },
-      risk: "Another program with other roundings: answers may differ where two tokens are close.",
+      risk: subject.model.isGraphAlone
+        ? "Another program with other roundings."
+        : "Another program with other roundings: answers may differ where two tokens are close.",
     };
   },
 };

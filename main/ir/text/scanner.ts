@@ -24,6 +24,8 @@ const isNameStart = (code: number): boolean => (code >= 97 && code <= 122) || (c
 const isName = (code: number): boolean => isNameStart(code) || isDigit(code);
 const MARKS = new Set(Array.from("{}()[]:,=@|", (mark) => mark.charCodeAt(0)));
 
+/** The mark that some editors put before a text. */
+const BYTE_ORDER = 0xfeff;
 const NUMBER = /-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y;
 const TEXT = /"(?:[^"\\\n]|\\.)*"/y;
 
@@ -127,7 +129,7 @@ export class Scanner {
         this.comments.push({ start: at, end: stop, text, isAlone: this.lines > 0 || isFirst, isApart: lines > 1 });
         lines = 0;
         at = stop - 1;
-      } else if (code !== 32 && code !== 9 && code !== 13) {
+      } else if (code !== 32 && code !== 9 && code !== 13 && !(code === BYTE_ORDER && at === 0)) {
         this.end = at;
         return;
       }

@@ -201,6 +201,12 @@ describe("what is wrong in a text", () => {
     `);
   });
 
+  it("may begin with the mark of byte order that some editors write, and only there", () => {
+    const text = 'graph "g" {\n %x = input : f32[2]\n return "y" = %x\n}\n';
+    expect(faultsOf(`\ufeff${text}`)).toEqual([]);
+    expect(faultsOf(text.replace("%x =", "\ufeff%x ="))).not.toEqual([]);
+  });
+
   it("names states, outputs and sizes as the text has them, each once", () => {
     const text = `graph "g" {
   %x = input : f32[2]

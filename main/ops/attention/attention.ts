@@ -230,7 +230,7 @@ const fitsKernel = (mask: Shape, full: Shape): boolean =>
 export const attention: Op<"attention", AttentionAttrs, Range<3, 4>> = defineOp({
   name: "attention",
   summary:
-    "softmax(softcap(scale · q kᵀ) - slope · distance + mask) v with grouped key heads: q [B,H,Sq,D], k [B,Hkv,Sk,D], v [B,Hkv,Sk,Dv]. A sliding window counts the keys before the row's own: w + 1 are seen; a symmetric one as many behind it: 2w + 1. ALiBi's slopes are one for each head. A row whose mask hides every key gives zeros.",
+    "softmax(softcap(scale · q kᵀ) - slope · distance + mask) v with grouped key heads: q [B,H,Sq,D], k [B,Hkv,Sk,D], v [B,Hkv,Sk,Dv]. A sliding window counts the keys before the row's own: w + 1 are seen; a symmetric one as many behind it: 2w + 1. ALiBi's slopes are one for each head. A row whose mask hides every key gives zeros; a bias of -∞ hides none, and a row of nothing else is NaN.",
   arity: { least: 3, most: 4 },
   operands: ["query", "key", "value", "mask"],
   outputs: "one",

@@ -12,9 +12,12 @@ export type Positions = (typeof POSITIONS)[number];
 
 /** One place that every place of the result reads, and its weight there. */
 export interface Tap {
-  readonly places: readonly number[];
-  readonly weights: readonly number[];
+  readonly places: Int32Array;
+  readonly weights: Float64Array;
 }
+
+/** Sizes of a result: a table of places and weights is made for each axis. */
+export const MOST_PLACES = 2 ** 24;
 
 function positionOf(i: number, from: number, to: number, positions: Positions): number {
   switch (positions) {
@@ -48,7 +51,7 @@ const nearestTo = (position: number, positions: Positions): number =>
 export function tapsOf(from: number, to: number, mode: Interpolation, positions: Positions): readonly Tap[] {
   if (from < 1)
     throw new WorkbenchError("IR_SHAPE", "[interpolate] an axis without places: got 0, expected at least 1");
-  const all = Array.from({ length: to }, (_, i) => positionOf(i, from, to, positions));
+  const all = Float64Array.from({ length: to }, (_, i) => positionOf(i, from, to, positions));
   return REACH[mode].map((step) => {
     const base = (position: number): number =>
       mode === "nearest" ? nearestTo(position, positions) : Math.floor(position);
@@ -58,7 +61,7 @@ export function tapsOf(from: number, to: number, mode: Interpolation, positions:
       return mode === "linear" ? 1 - Math.abs(distance) : cubicWeight(distance);
     };
     return {
-      places: all.map((position) => Math.min(Math.max(base(position) + step, 0), from - 1)),
+      places: Int32Array.from(all, (position) => Math.min(Math.max(base(position) + step, 0), from - 1)),
       weights: all.map(weight),
     };
   });

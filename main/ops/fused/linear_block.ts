@@ -173,6 +173,11 @@ export const linear_block: Op<"linear_block", LinearBlockAttrs, AnyNumber, "many
       gated: false,
       biases: [1],
     }),
+    sample("rows without numbers, and a residual", normals(19, [3, 0], [3, 4], [4, 0]), {
+      residual: true,
+      gated: false,
+      biases: [0],
+    }),
     sample(
       "packed weights of two types",
       [normal(21, [2, 256]), weight(22, [4, 256], "q4_k"), weight(23, [2, 256], "q4_k"), weight(24, [2, 256], "q6_k")],

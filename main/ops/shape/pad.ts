@@ -6,6 +6,7 @@ import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
+import { wholeRange } from "../../ir/wholeNumbers.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { moveParts } from "../complexParts.ts";
@@ -77,7 +78,8 @@ export const pad: Op<"pad", PadAttrs, 1> = defineOp({
         "IR_SHAPE",
         `[pad] before and after: got ${before.join(",")} and ${after.join(",")}, expected a size from 0 for each axis of ${formatType(x)}`,
       );
-    if (!isContinuous(dtype) && !Number.isInteger(value))
+    const [least, most] = dtype === "bool" ? [0, 1] : (wholeRange(dtype) ?? [-Infinity, Infinity]);
+    if ((!isContinuous(dtype) && !Number.isInteger(value)) || value < least || value > most)
       throw new WorkbenchError("IR_ATTRIBUTE", `[pad] value: got ${value}, expected one of ${dtype}`);
     const empty = x.shape.findIndex((size, axis) => size === 0 && at(before, axis) + at(after, axis) > 0);
     if (mode !== "constant" && empty >= 0)

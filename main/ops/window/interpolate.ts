@@ -12,7 +12,7 @@ import { at, axisWalk } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
 import type { Interpolation, Positions } from "../families/resample.ts";
-import { INTERPOLATIONS, POSITIONS, tapsOf } from "../families/resample.ts";
+import { INTERPOLATIONS, MOST_PLACES, POSITIONS, tapsOf } from "../families/resample.ts";
 import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import { checkPerAxis, imageSizes } from "../families/windows.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -100,6 +100,9 @@ export const interpolate: Op<"interpolate", InterpolateAttrs, 1> = defineOp({
       });
     const from = imageSizes("interpolate", x);
     checkPerAxis("interpolate", from.length, { sizes }, { sizes: 1 });
+    const longest = Math.max(...sizes);
+    if (longest > MOST_PLACES)
+      throw new WorkbenchError("IR_ATTRIBUTE", `[interpolate] sizes: got ${longest}, expected at most ${MOST_PLACES}`);
     const fits = from.every((size, i) => size === sizes[i] || (typeof size === "number" && size > 0));
     if (!fits)
       throw new WorkbenchError("IR_SHAPE", `[interpolate] image: got ${formatType(x)}, expected sizes that are known`, {

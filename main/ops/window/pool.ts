@@ -197,6 +197,11 @@ export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
         "IR_SHAPE",
         `[pool] padding: got [${padding.join(", ")}], expected less than the window [${kernel.join(", ")}], so that none is empty`,
       );
+    if (sizes.includes(0))
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[pool] image: got ${formatType(x)}, expected a place at least on each axis`,
+      );
     return tensor(dtype, [...x.shape.slice(0, 2), ...windowCounts("pool", sizes, kernel, windowsOf(attrs))]);
   },
   reference: ([x], attrs, [type]) => {

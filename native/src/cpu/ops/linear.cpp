@@ -154,7 +154,8 @@ class LinearBase : public Op {
     each_member([&](const Op& op) {
       const auto& member = static_cast<const LinearBase&>(op);
       const Tensor& x = *member.c.in[0];
-      const size_t rows = x.rows();
+      // Of rows without numbers there are as many as the other axes say.
+      const size_t rows = x.span(0, x.rank - 1);
       tokens_ += rows;
       if (!is_joined()) return;
       expect(x.last() == k_, "the operands of sessions have other sizes");
