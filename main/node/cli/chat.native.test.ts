@@ -52,6 +52,15 @@ describe("rlx chat", () => {
     expect(hidden.err).not.toMatch(/^hm$/mu);
   });
 
+  it("says that a template leaves tools out", { timeout: 60_000 }, async () => {
+    const template = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: ";
+    const path = join(folder, "plain.jinja");
+    writeFileSync(path, template);
+    const { code, err } = await chat("--tools", JSON.stringify(TOOLS), "--template", path);
+    expect(code).toBe(0);
+    expect(err).toContain("The chat template leaves tools out: the model is not told of them.");
+  });
+
   it("saves the conversation, and goes on with it", { timeout: 60_000 }, async () => {
     const kept = join(folder, "talk.json");
     const first = await chat("--system", "Be brief.", "--save", kept);

@@ -56,13 +56,23 @@ export async function notedTemplate(command: Command, model: string, told: Told)
   const template = await command.client.call("chat.template", asked, { signal: command.signal });
   // A form that the file does not name may not be the one it was trained on.
   if (template.origin === "chatml") command.output.note(template.sentence);
-  if (told.tools !== undefined && template.origin !== null) {
-    if (template.abilities.find(({ id }) => id === "tools")?.state === "left-out")
-      command.output.note("The chat template leaves tools out: the model is not told of them.");
-    else if (template.callFamily === null)
-      command.output.note("The form in which this model calls tools is not known: a call stays text.");
-  }
+  if (told.tools !== undefined && template.origin !== null) await noteTools(command, model, told, template.callFamily);
   return template;
+}
+
+/** Tools that the model is never told of, or calls that would not be noticed. */
+async function noteTools(
+  { client, output, signal }: Command,
+  model: string,
+  told: Told,
+  callFamily: string | null,
+): Promise<void> {
+  const asked = { model, conversation: { kind: "sample" as const, id: "tools" as const }, ...told };
+  const { abilities } = await client.call("template.inspect", asked, { signal });
+  if (abilities.find(({ id }) => id === "tools")?.state === "left-out")
+    output.note("The chat template leaves tools out: the model is not told of them.");
+  else if (callFamily === null)
+    output.note("The form in which this model calls tools is not known: a call stays text.");
 }
 
 /** Calls are a part of the result, on a line each. */
