@@ -54,9 +54,10 @@ describe("rlx chat", () => {
 
   it("says that a template leaves tools out", { timeout: 60_000 }, async () => {
     const template = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: ";
-    const path = join(folder, "plain.jinja");
-    writeFileSync(path, template);
-    const { code, err } = await chat("--tools", JSON.stringify(TOOLS), "--template", path);
+    const plain = join(folder, "plain.gguf");
+    await writeTinyGguf(plain, { template });
+    const line = ["chat", plain, "-m", "Weather?", "-n", "4", "--tools", JSON.stringify(TOOLS)];
+    const { code, err } = await rlx(line, { home: folder });
     expect(code).toBe(0);
     expect(err).toContain("The chat template leaves tools out: the model is not told of them.");
   });
