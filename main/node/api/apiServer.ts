@@ -13,6 +13,7 @@ import { chatCompletions } from "./chatCompletions.ts";
 import { embeddings } from "./embeddings.ts";
 import type { Endpoint } from "./exchange.ts";
 import { replyWith } from "./exchange.ts";
+import { checkDevice } from "./deviceCheck.ts";
 import { createGuard, keyOf, urlOf } from "./guard.ts";
 import { offeredModels } from "./modelPaths.ts";
 import type { BodyLimits } from "./requestBody.ts";
@@ -75,6 +76,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServing> {
   const limits = { ...LIMITS, ...options.limits };
   const key = keyOf(options);
   const offered = await offeredModels(options.models);
+  await checkDevice(client, options);
   const listeners = new Set<() => void>();
   const changed = (): void => {
     for (const listener of [...listeners]) listener();

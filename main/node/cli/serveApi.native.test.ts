@@ -63,3 +63,9 @@ it.each([
   expect(code).toBeGreaterThan(0);
   expect(err).toContain(said);
 });
+
+it("a device that is none ends it as it ends every other command", async () => {
+  const { code, out, err } = await rlx(["serve", "--api", SAMPLE, "--device", "gpu"], { home });
+  const other = await rlx(["bench", SAMPLE, "--device", "gpu"], { home });
+  expect([code, out, err.split("\n")[0]]).toEqual([other.code, "", other.err.split("\n")[0]]);
+});
