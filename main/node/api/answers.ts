@@ -8,7 +8,7 @@ import type { CacheType, Figure } from "../../contract/views/common.ts";
 import type { RunStats, TokenView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { RunInput } from "./fields.ts";
-import type { LogEntry } from "./requestLog.ts";
+import type { LogEntry, PromptLog } from "./requestLog.ts";
 import type { TakenModel } from "./shelf.ts";
 import type { Turns } from "./turns.ts";
 
@@ -73,6 +73,9 @@ export interface AnswerParts {
 export interface AnswerContext {
   readonly signal: AbortSignal;
   readonly entry: LogEntry;
+  /** Where the numbers of its prompt's answers go, and which of them it is. */
+  readonly told: PromptLog;
+  readonly index: number;
   /** Another answer of the same request came before. */
   readonly isAdmitted: boolean;
 }
@@ -84,7 +87,7 @@ export async function* answerTo(
   { client, turns, device, context, threads, cacheType }: AnswerParts,
   model: TakenModel,
   wanted: Wanted,
-  { signal, entry, isAdmitted }: AnswerContext,
+  { signal, entry, told, index, isAdmitted }: AnswerContext,
 ): AsyncGenerator<AnswerEvent, void, void> {
   const asked = performance.now();
   const done = await turns.take(model.id, signal, isAdmitted);
@@ -102,7 +105,8 @@ export async function* answerTo(
     { signal: AbortSignal.any([signal, enough.signal]) },
   );
   try {
-    yield* eventsOf(items, wanted, { entry, enough, asked, queueMs });
+    const tell = (stats: RunStats, isNews?: boolean): void => told(index, stats, isNews);
+    yield* eventsOf(items, wanted, { entry, tell, enough, asked, queueMs });
   } finally {
     // The turn ends when the engine has let go of the answer.
     enough.abort();
@@ -123,6 +127,7 @@ async function drained(items: Items): Promise<void> {
 
 interface Watched {
   readonly entry: LogEntry;
+  readonly tell: (stats: RunStats, isNews?: boolean) => void;
   readonly enough: AbortController;
   readonly asked: number;
   readonly queueMs: number;
@@ -131,7 +136,7 @@ interface Watched {
 async function* eventsOf(
   items: Items,
   { oneCall, timesTokens }: Wanted,
-  { entry, enough, asked, queueMs }: Watched,
+  { entry, tell, enough, asked, queueMs }: Watched,
 ): AsyncGenerator<AnswerEvent, void, void> {
   const state: { begun: boolean; first: number; promptMs: number; reused: number; promptTokens: number } = {
     ...{ begun: false, first: 0, promptMs: 0, reused: 0, promptTokens: 0 },
@@ -158,12 +163,13 @@ async function* eventsOf(
     if (item.kind === "stats") {
       state.promptMs = item.stats.promptSeconds.value * 1000;
       state.reused = item.stats.reusedTokens;
-      entry.stats(item.stats);
+      tell(item.stats);
     } else if (item.kind === "token" && !enough.signal.aborted) {
       const { token } = item;
       if (generated === 0) {
         state.first = performance.now();
-        entry.update({ firstTokenSeconds: measured((state.first - asked) / 1000) });
+        if (entry.request().firstTokenSeconds === null)
+          entry.update({ firstTokenSeconds: measured((state.first - asked) / 1000) });
       }
       generated += 1;
       if (timesTokens) times.push(token.at * 1000);
@@ -174,7 +180,7 @@ async function* eventsOf(
       yield { kind: "call", call: item.call };
       if (oneCall) enough.abort();
     } else if (item.kind === "done") {
-      entry.stats(item.stats, true);
+      tell(item.stats, true);
       const finish = finishOf(item, enough.signal.aborted);
       const { promptSeconds, promptTokens, reusedTokens, generated: written, rate } = item.stats;
       const timings = timingsOf({

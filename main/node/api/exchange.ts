@@ -66,11 +66,18 @@ export async function answerAll(
 ): Promise<readonly Answer[]> {
   const { signal, entry, answers } = exchange;
   const failed = new AbortController();
+  const told = entry.prompt();
   const one = async (index: number): Promise<Answer> => {
     const { seed } = wanted.sampling;
     const sampling =
       typeof seed === "number" ? { ...wanted.sampling, seed: (seed + index) % 2 ** 32 } : wanted.sampling;
-    const here = { entry, signal: AbortSignal.any([signal, failed.signal]), isAdmitted: isAdmitted || index > 0 };
+    const here = {
+      entry,
+      told,
+      index,
+      signal: AbortSignal.any([signal, failed.signal]),
+      isAdmitted: isAdmitted || index > 0,
+    };
     let answer: Answer | undefined;
     try {
       for await (const event of answerTo(answers, model, { ...wanted, sampling }, here)) {

@@ -116,6 +116,10 @@ describe("chat", () => {
     expect(choices.map(({ index }) => index)).toEqual([0, 1, 2]);
     expect(new Set(choices.map(({ message }) => message.content)).size).toBe(3);
     expect(usage?.completion_tokens).toBeGreaterThan(12);
+    expect(server.serving.log.last().at(-1)).toMatchObject({
+      promptTokens: usage?.prompt_tokens,
+      generatedTokens: usage?.completion_tokens,
+    });
     const other = { ...asked, seed: 8 };
     const second = await client.chat.completions.create(other);
     expect(choices[1]?.message.content).toBe(second.choices[0]?.message.content);
@@ -248,6 +252,18 @@ describe("completions", () => {
     expect(logprobs?.tokens?.join("")).toBe(text.choices[0]?.text);
     expect(logprobs?.text_offset?.[0]).toBe(0);
     expect(Object.keys(logprobs?.top_logprobs?.[0] ?? {}).length).toBeGreaterThan(0);
+  });
+
+  it("logs what all prompts took", async () => {
+    const { usage } = await client.completions.create({
+      model: "tiny",
+      prompt: ["One", "Two", "Three"],
+      max_tokens: 4,
+    });
+    expect(server.serving.log.last().at(-1)).toMatchObject({
+      promptTokens: usage?.prompt_tokens,
+      generatedTokens: usage?.completion_tokens,
+    });
   });
 
   it("streams several prompts", async () => {

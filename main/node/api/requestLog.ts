@@ -8,11 +8,14 @@ export interface LogEntry {
   readonly request: () => ServerRequest;
   /** `isNews` false: a number that moves all the time, of which listeners hear now and then. */
   update(changes: Changes, isNews?: boolean): void;
-  /** Numbers of a run that goes on or has ended. */
-  stats(stats: RunStats, isNews?: boolean): void;
+  /** The answers to one more prompt of the request. */
+  prompt(): PromptLog;
   /** Only where texts are kept. */
   text(part: "prompt" | "answer", text: string): void;
 }
+
+/** Numbers of an answer, by its place among those to the same prompt, that goes on or has ended. */
+export type PromptLog = (index: number, stats: RunStats, isNews?: boolean) => void;
 
 export interface RequestLog {
   begin(method: string, path: string): LogEntry;
@@ -46,6 +49,7 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
       const started = performance.now();
       let told = -Infinity;
       let again: RunStats["recomputed"] = null;
+      const prompts: (RunStats | undefined)[][] = [];
       let request: ServerRequest = {
         ...{ id: next++, at: Date.now(), method, path, model: null, state: "waiting", status: null, error: null },
         ...{ promptTokens: 0, reusedTokens: 0, generatedTokens: 0, promptRate: null, rate: null },
@@ -63,9 +67,15 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
           told = now;
           for (const listener of [...listeners]) listener(request, again);
         },
-        stats({ promptTokens, reusedTokens, recomputed, generated, promptRate, rate }, isNews = false) {
-          again = recomputed;
-          entry.update({ promptTokens, reusedTokens, generatedTokens: generated, promptRate, rate }, isNews);
+        prompt() {
+          const answers: (RunStats | undefined)[] = [];
+          prompts.push(answers);
+          return (index, stats, isNews = false) => {
+            answers[index] = stats;
+            const all = together(prompts);
+            again = all.recomputed;
+            entry.update(all.changes, isNews);
+          };
         },
         text(part, text) {
           if (!keepsTexts) return;
@@ -78,5 +88,32 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
       for (const listener of [...listeners]) listener(request, again);
       return entry;
     },
+  };
+}
+
+interface Together {
+  readonly changes: Changes;
+  readonly recomputed: RunStats["recomputed"];
+}
+
+/** As usage has them: each prompt counts once, by its first answer. A rate is of one answer alone. */
+function together(prompts: readonly (readonly (RunStats | undefined)[])[]): Together {
+  const answers = prompts.flat().filter((stats) => stats !== undefined);
+  const first = prompts.flatMap((each) => each.find((stats) => stats !== undefined) ?? []);
+  const sum = (of: readonly RunStats[], count: (stats: RunStats) => number): number =>
+    of.reduce((all, stats) => all + count(stats), 0);
+  const again = first.flatMap(({ recomputed }) => recomputed ?? []);
+  const [only, ...more] = answers;
+  const { promptRate = null, rate = null } = more.length === 0 ? (only ?? {}) : {};
+  return {
+    changes: {
+      promptTokens: sum(first, (stats) => stats.promptTokens),
+      reusedTokens: sum(first, (stats) => stats.reusedTokens),
+      generatedTokens: sum(answers, (stats) => stats.generated),
+      promptRate,
+      rate,
+    },
+    recomputed:
+      again[0] === undefined ? null : { ...again[0], tokens: again.reduce((all, { tokens }) => all + tokens, 0) },
   };
 }

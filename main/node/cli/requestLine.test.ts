@@ -19,7 +19,7 @@ function lineOf(stats: RunStats): string {
     if (request.state === "done") lines.push(requestLine(request, recomputed));
   });
   const entry = log.begin("POST", "/v1/completions");
-  entry.stats(stats, true);
+  entry.prompt()(0, stats, true);
   entry.update({ state: "done", status: 200 });
   return lines.join("\n");
 }
