@@ -150,11 +150,16 @@ describe("who asks", () => {
     ["DELETE", "/v1/models", 405],
     ["OPTIONS", CHAT, 405],
     ["GET", "/v1/nothing", 404],
-    ["GET", "/v1/models/%E0%A4%A", 400],
+    ["GET", "/v1/models/%E0%A4%A", 404],
+    ["GET", "/v1/%E0%A4", 404],
     ["GET", "/v1/models/constructor", 404],
     ["POST", "/constructor", 404],
   ])("%s %s is %i", async (method, path, expected) => {
     expect(await status(path, {}, method)).toBe(expected);
+  });
+
+  it("a name that is not encoded well is no model", async () => {
+    expect(await codeOf(await server.ask("/v1/models/%E0%A4"))).toBe("model_not_found");
   });
 
   it("a key is made, and has to be given beyond loopback", () => {
