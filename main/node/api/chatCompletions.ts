@@ -10,7 +10,7 @@ import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
 import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
 import { CallStream } from "./callStream.ts";
-import { samplingOf, stopsOf } from "./fields.ts";
+import { limitOf, samplingOf, stopsOf } from "./fields.ts";
 import type { ChatLogprob } from "./logprobs.ts";
 import { chatLogprobs } from "./logprobs.ts";
 import type { TakenModel } from "./shelf.ts";
@@ -34,7 +34,7 @@ function wantedOf(request: ChatRequest): Wanted {
     prompt,
     sampling: samplingOf(request, schemaOf(request.response_format, isCalling)),
     stop: stopsOf(request),
-    maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
+    maxTokens: limitOf(request.max_completion_tokens ?? request.max_tokens),
     alternatives: request.logprobs ? (request.top_logprobs ?? 0) : 0,
     ignoreEnd: request.ignore_eos,
     oneCall: !request.parallel_tool_calls,

@@ -90,6 +90,23 @@ describe("chat", () => {
       expect(timings[name]).toBeGreaterThan(0);
   });
 
+  it("takes -1 for no limit, and no other negative", async () => {
+    const short = { grammar: 'root ::= "abcdef"' };
+    for (const field of ["max_tokens", "max_completion_tokens"]) {
+      const { choices } = await client.chat.completions.create({
+        ...{ model: "tiny", messages: [...messages], ...short, [field]: -1 },
+      });
+      expect(choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "abcdef" } });
+      for (const limit of [-2, 0, 2 ** 21])
+        await expect(
+          client.chat.completions.create({ model: "tiny", messages: [...messages], [field]: limit }),
+        ).rejects.toMatchObject({ status: 400, param: field, message: expect.stringContaining("-1 for no limit") });
+    }
+    const unlimited = { model: "tiny", prompt: "Once", max_tokens: -1, ...short };
+    expect((await client.completions.create(unlimited)).choices[0]?.text).toBe("abcdef");
+    await expect(client.completions.create({ ...unlimited, max_tokens: -2 })).rejects.toMatchObject({ status: 400 });
+  });
+
   it("streams the same text, with usage where it is asked for", async () => {
     const whole = await client.chat.completions.create(asked);
     const stream = await client.chat.completions.create({
