@@ -2,6 +2,7 @@
  * The one way of all endpoints to tokens: a prompt waits for its turn at its model, runs through the engine's `run.start`, and
  * comes back as events with what it took. How requests share the engine is for the engine to decide.
  */
+import { randomUUID } from "node:crypto";
 import type { EngineClient, StreamItemOf } from "../../contract/contract.ts";
 import type { Reply, ToolCall } from "../../contract/views/chat.ts";
 import type { CacheType, Figure } from "../../contract/views/common.ts";
@@ -60,6 +61,12 @@ export interface Answer {
   /** Tokens of what was thought. */
   readonly reasoningTokens: number;
 }
+
+/** As the engine numbers calls that have no id of their own: by their place in the conversation, so that other answers have the same. */
+const NUMBERED = /^call\d{5,}$/u;
+/** The id that the model wrote, or a new one: nine letters and digits, because some templates take no other. */
+export const callIdOf = (written: string | undefined): string =>
+  written === undefined || NUMBERED.test(written) ? randomUUID().replaceAll("-", "").slice(0, 9) : written;
 
 export interface AnswerParts {
   readonly client: EngineClient;
@@ -142,6 +149,8 @@ async function* eventsOf(
     ...{ begun: false, first: 0, promptMs: 0, reused: 0, promptTokens: 0 },
   };
   const times: number[] = [];
+  const calls: ToolCall[] = [];
+  const named = (call: ToolCall): ToolCall => ({ ...call, id: callIdOf(call.id) });
   let reasoningTokens = 0;
   let generated = 0;
   const timingsSoFar = (at: number): Timings =>
@@ -177,18 +186,21 @@ async function* eventsOf(
       entry.text("answer", token.text);
       yield { kind: "token", token, timings: timesTokens ? timingsSoFar(token.at) : null };
     } else if (item.kind === "call" && !enough.signal.aborted) {
-      yield { kind: "call", call: item.call };
+      const call = named(item.call);
+      calls.push(call);
+      yield { kind: "call", call };
       if (oneCall) enough.abort();
     } else if (item.kind === "done") {
       tell(item.stats, true);
       const finish = finishOf(item, enough.signal.aborted);
-      const { promptSeconds, promptTokens, reusedTokens, generated: written, rate } = item.stats;
+      const { promptSeconds, promptTokens, reusedTokens, generated: count, rate } = item.stats;
       const timings = timingsOf({
-        ...{ queueMs, promptTokens, reused: reusedTokens, promptMs: promptSeconds.value * 1000, generated: written },
-        ...{ predictedMs: lastAt(rate, written) * 1000, firstMs: state.first - asked },
+        ...{ queueMs, promptTokens, reused: reusedTokens, promptMs: promptSeconds.value * 1000, generated: count },
+        ...{ predictedMs: lastAt(rate, count) * 1000, firstMs: state.first - asked },
         ...(timesTokens ? { times } : {}),
       });
-      const reply = oneCall ? { ...item.reply, calls: item.reply.calls.slice(0, 1) } : item.reply;
+      const written = item.reply.calls.slice(0, oneCall ? 1 : undefined);
+      const reply = { ...item.reply, calls: written.map((call, at) => calls[at] ?? named(call)) };
       entry.update({ finish });
       yield { kind: "done", answer: { finish, reply, stats: item.stats, timings, reasoningTokens } };
       return;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { ToolCall } from "../../contract/views/chat.ts";
 import type { TokenView } from "../../contract/views/run.ts";
 import type { Answer, AnswerEvent, Finish, Timings, Usage, Wanted } from "./answers.ts";
-import { usageOf } from "./answers.ts";
+import { callIdOf, usageOf } from "./answers.ts";
 import type { ChatRequest } from "./chatFields.ts";
 import { chatPromptOf, chatRequest, schemaOf } from "./chatFields.ts";
 import type { EventStream } from "./eventStream.ts";
@@ -137,9 +137,6 @@ function callsOf({ tools = [], tool_choice: choice }: ChatRequest): Calls {
   return { told: 0, isOpen: false, stream: hasToCall ? new CallStream(names) : null };
 }
 
-/** Nine letters and digits, as the engine's: some templates take no other. */
-const newCallId = (): string => randomUUID().replaceAll("-", "").slice(0, 9);
-
 /** What the pieces of a token say of a call. */
 function callParts(calls: Calls, pieces: TokenView["pieces"]): readonly CallPart[] {
   return (calls.stream?.push(pieces) ?? []).map((delta) => {
@@ -147,7 +144,7 @@ function callParts(calls: Calls, pieces: TokenView["pieces"]): readonly CallPart
     calls.isOpen = true;
     return {
       index: calls.told,
-      id: delta.id ?? newCallId(),
+      id: callIdOf(delta.id),
       type: "function",
       function: { name: delta.name, arguments: "" },
     };

@@ -229,6 +229,35 @@ describe("tools", () => {
     expect(next.usage?.prompt_tokens).toBeGreaterThan(50);
   });
 
+  it("calls have ids of their own in every choice and every answer, streamed or not", async () => {
+    const forced = { ...calling, tool_choice: "required", parallel_tool_calls: false, n: 3 } as const;
+    const ids: (string | undefined)[] = [];
+    // The second time is the same question again, as where a history was trimmed.
+    for (let time = 0; time < 2; time++) {
+      const { choices } = await client.chat.completions.create(forced);
+      ids.push(...choices.map(({ message }) => message.tool_calls?.[0]?.id));
+    }
+    for await (const { choices } of await client.chat.completions.create({ ...forced, stream: true }))
+      for (const { delta } of choices)
+        ids.push(...(delta.tool_calls ?? []).flatMap(({ id }) => (id === undefined ? [] : [id])));
+    const [tool] = tools;
+    if (tool?.type !== "function") throw new Error("no tool");
+    const { name, parameters = {} } = tool.function;
+    const responding = {
+      ...{ model: "tiny", input: "Weather?", tool_choice: "required", parallel_tool_calls: false },
+      ...{ max_output_tokens: 400, temperature: 0 },
+      tools: [{ type: "function" as const, name, parameters, strict: true }],
+    } satisfies OpenAI.Responses.ResponseCreateParams;
+    const whole = await client.responses.create(responding);
+    const streamed = await client.responses.stream(responding).finalResponse();
+    for (const { output } of [whole, streamed])
+      ids.push(...output.flatMap((item) => (item.type === "function_call" ? [item.call_id] : [])));
+    expect(ids).toHaveLength(11);
+    expect(new Set(ids).size).toBe(11);
+    for (const id of ids) expect(id).toMatch(/^[a-z0-9]{9}$/u);
+    expect(ids).not.toContain("call00001");
+  });
+
   it("is not told about tools that it must not call", async () => {
     const without = await client.chat.completions.create({ ...asked, max_completion_tokens: 1 });
     const none = await client.chat.completions.create({
