@@ -56,6 +56,8 @@ export type AnswerEvent =
 export interface Answer {
   readonly finish: Finish;
   readonly reply: Reply;
+  /** null: its calls are all that it says, or would have been. */
+  readonly content: string | null;
   readonly stats: RunStats;
   readonly timings: Timings;
   /** Tokens of what was thought. */
@@ -142,12 +144,14 @@ interface Watched {
 
 async function* eventsOf(
   items: Items,
-  { oneCall, timesTokens }: Wanted,
+  { prompt, oneCall, timesTokens }: Wanted,
   { entry, tell, enough, asked, queueMs }: Watched,
 ): AsyncGenerator<AnswerEvent, void, void> {
   const state: { begun: boolean; first: number; promptMs: number; reused: number; promptTokens: number } = {
     ...{ begun: false, first: 0, promptMs: 0, reused: 0, promptTokens: 0 },
   };
+  const hasToCall = isForced(prompt);
+  let thought = "";
   const times: number[] = [];
   const calls: ToolCall[] = [];
   const named = (call: ToolCall): ToolCall => ({ ...call, id: callIdOf(call.id) });
@@ -174,7 +178,7 @@ async function* eventsOf(
       state.reused = item.stats.reusedTokens;
       tell(item.stats);
     } else if (item.kind === "token" && !enough.signal.aborted) {
-      const { token } = item;
+      const token = hasToCall ? withoutText(item.token) : item.token;
       if (generated === 0) {
         state.first = performance.now();
         if (entry.request().firstTokenSeconds === null)
@@ -182,7 +186,9 @@ async function* eventsOf(
       }
       generated += 1;
       if (timesTokens) times.push(token.at * 1000);
-      if (token.pieces.some(({ part }) => part === "reasoning")) reasoningTokens += 1;
+      const thoughts = token.pieces.filter(({ part }) => part === "reasoning");
+      if (thoughts.length > 0) reasoningTokens += 1;
+      if (hasToCall) thought += thoughts.map(({ text }) => text).join("");
       entry.text("answer", token.text);
       yield { kind: "token", token, timings: timesTokens ? timingsSoFar(token.at) : null };
     } else if (item.kind === "call" && !enough.signal.aborted) {
@@ -200,14 +206,35 @@ async function* eventsOf(
         ...(timesTokens ? { times } : {}),
       });
       const written = item.reply.calls.slice(0, oneCall ? 1 : undefined);
-      const reply = { ...item.reply, calls: written.map((call, at) => calls[at] ?? named(call)) };
+      const reply = {
+        ...(hasToCall ? onlyCalls(item.reply, thought) : item.reply),
+        calls: written.map((call, at) => calls[at] ?? named(call)),
+      };
+      const content = reply.content === "" && (hasToCall || reply.calls.length > 0) ? null : reply.content;
       entry.update({ finish });
-      yield { kind: "done", answer: { finish, reply, stats: item.stats, timings, reasoningTokens } };
+      yield { kind: "done", answer: { finish, reply, content, stats: item.stats, timings, reasoningTokens } };
       return;
     }
   }
   throw new WorkbenchError("ENGINE_LOST", "[server] the answer ended without its last item");
 }
+
+/** The grammar then takes thoughts and calls only. */
+const isForced = (prompt: Wanted["prompt"]): boolean =>
+  prompt.kind === "chat" && prompt.tools !== undefined && !["auto", "none"].includes(prompt.toolChoice ?? "auto");
+
+/** What looks like text is a piece of a mark that was cut. */
+const withoutText = (token: TokenView): TokenView => ({
+  ...token,
+  pieces: token.pieces.filter(({ part }) => part !== "answer"),
+});
+
+/** A call that was cut would stand in the content, marks and all, and so would thoughts whose end is missing. */
+const onlyCalls = (reply: Reply, thought: string): Reply => ({
+  ...reply,
+  reasoning: reply.reasoning === "" ? thought.trim() : reply.reasoning,
+  content: "",
+});
 
 const measured = (value: number): Figure => ({
   ...{ value, low: null, high: null, unit: "seconds", truth: "measured" },

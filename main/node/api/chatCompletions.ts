@@ -58,11 +58,11 @@ async function whole(exchange: Exchange, model: TakenModel, request: ChatRequest
     object: "chat.completion",
     created: seconds(),
     model: model.id,
-    choices: answers.map(({ reply, finish }, index) => ({
+    choices: answers.map(({ reply, content, finish }, index) => ({
       index,
       message: {
         role: "assistant",
-        content: reply.content === "" && reply.calls.length > 0 ? null : reply.content,
+        content,
         ...(reply.reasoning === "" ? {} : { reasoning_content: reply.reasoning }),
         ...(reply.calls.length === 0 ? {} : { tool_calls: reply.calls.map(callOf) }),
         refusal: null,

@@ -258,6 +258,27 @@ describe("tools", () => {
     expect(ids).not.toContain("call00001");
   });
 
+  it.each([4, 20, 40])("a forced call that is cut after %d tokens is no text", async (limit) => {
+    const cut = { ...calling, tool_choice: "required", max_completion_tokens: limit } as const;
+    const { choices } = await client.chat.completions.create(cut);
+    expect(choices[0]).toMatchObject({ finish_reason: "length", message: { content: null } });
+    let text = "";
+    let finish: unknown;
+    for await (const chunk of await client.chat.completions.create({ ...cut, stream: true })) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      finish = chunk.choices[0]?.finish_reason;
+    }
+    expect([text, finish]).toEqual(["", "length"]);
+    const [tool] = tools;
+    if (tool?.type !== "function") throw new Error("no tool");
+    const { name, parameters = {} } = tool.function;
+    const { output_text, status } = await client.responses.create({
+      ...{ model: "tiny", input: "Weather?", tool_choice: "required", max_output_tokens: limit },
+      tools: [{ type: "function", name, parameters, strict: true }],
+    });
+    expect([output_text, status]).toEqual(["", "incomplete"]);
+  });
+
   it("is not told about tools that it must not call", async () => {
     const without = await client.chat.completions.create({ ...asked, max_completion_tokens: 1 });
     const none = await client.chat.completions.create({
