@@ -8,7 +8,7 @@ import type { ChatRequest } from "./chatFields.ts";
 import { chatPromptOf, chatRequest, schemaOf } from "./chatFields.ts";
 import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
-import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
+import { answerAll, notingTools, replyWith, streaming, withModel } from "./exchange.ts";
 import { CallStream } from "./callStream.ts";
 import { limitOf, samplingOf, stopsOf } from "./fields.ts";
 import type { ChatLogprob } from "./logprobs.ts";
@@ -23,7 +23,9 @@ export const chatCompletions: Endpoint = async (exchange) => {
   const wanted = wantedOf(request);
   exchange.entry.text("prompt", JSON.stringify(request.messages));
   await withModel(exchange, request.model, (model) =>
-    request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    notingTools(exchange, model, wanted.prompt, () =>
+      request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    ),
   );
 };
 

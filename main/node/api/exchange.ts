@@ -50,6 +50,26 @@ export async function withModel<T>(
   }
 }
 
+type Prompt = Wanted["prompt"];
+
+/**
+ * Answers; where the model may call tools and its template leaves them out, the log says so. Clients that always send tools
+ * are served all the same. Looked at beside the answer, which does not wait for it.
+ */
+export async function notingTools<T>(
+  { entry }: Exchange,
+  model: TakenModel,
+  prompt: Prompt,
+  answer: () => Promise<T>,
+): Promise<T> {
+  const mayCall = prompt.kind === "chat" && prompt.tools !== undefined && (prompt.toolChoice ?? "auto") === "auto";
+  const note = mayCall ? model.toolNote() : null;
+  const answered = await answer();
+  const sentence = await note;
+  if (sentence !== null) entry.note(sentence);
+  return answered;
+}
+
 export interface Choices {
   readonly count: number;
   /** An earlier prompt of the same request was answered. */

@@ -279,6 +279,25 @@ describe("tools", () => {
     expect([output_text, status]).toEqual(["", "incomplete"]);
   });
 
+  it("the log says where a template leaves the tools out, and the answer comes all the same", async () => {
+    const notes = new Map<string, readonly string[]>();
+    const deaf = server.serving.log.listen(({ state, model }, beside) => {
+      if (state === "done" && model !== null) notes.set(model, beside.notes);
+    });
+    for (const model of ["tiny", "plain"])
+      await client.chat.completions.create({ ...asked, model, tools, max_completion_tokens: 2 });
+    await expect
+      .poll(() => [...notes])
+      .toEqual([
+        ["tiny", []],
+        ["plain", ["The model is not told of its tools, so it cannot call them."]],
+      ]);
+    notes.clear();
+    await client.chat.completions.create({ ...asked, model: "plain", max_completion_tokens: 2 });
+    await expect.poll(() => [...notes]).toEqual([["plain", []]]);
+    deaf();
+  });
+
   it("is not told about tools that it must not call", async () => {
     const without = await client.chat.completions.create({ ...asked, max_completion_tokens: 1 });
     const none = await client.chat.completions.create({

@@ -28,7 +28,7 @@ it("adds the tokens of all answers to a prompt, which counts once", () => {
 it("adds the tokens of several prompts, and what was computed again", () => {
   const log = createRequestLog(false);
   const again: RunStats["recomputed"][] = [];
-  log.listen((_request, recomputed) => again.push(recomputed));
+  log.listen((_request, { recomputed }) => again.push(recomputed));
   const entry = log.begin("POST", "/v1/completions");
   const because = "its states cannot go back";
   entry.prompt()(0, stats(4, { recomputed: { tokens: 3, because } }), true);

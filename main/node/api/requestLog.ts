@@ -8,6 +8,8 @@ export interface LogEntry {
   readonly request: () => ServerRequest;
   /** `isNews` false: a number that moves all the time, of which listeners hear now and then. */
   update(changes: Changes, isNews?: boolean): void;
+  /** Something of the request was left out: the log says so, because the answer cannot. */
+  note(sentence: string): void;
   /** The answers to one more prompt of the request. */
   prompt(): PromptLog;
   /** Only where texts are kept. */
@@ -25,8 +27,12 @@ export interface RequestLog {
   listen(listener: RequestListener): () => void;
 }
 
-/** `recomputed`: what its conversation held and had to run again, and why. */
-export type RequestListener = (request: ServerRequest, recomputed: RunStats["recomputed"]) => void;
+export interface Beside {
+  /** What its conversation held and had to run again, and why. */
+  readonly recomputed: RunStats["recomputed"];
+  readonly notes: readonly string[];
+}
+export type RequestListener = (request: ServerRequest, beside: Beside) => void;
 
 const MOST = 500;
 /** Characters that are kept of a prompt or an answer. */
@@ -48,7 +54,7 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
     begin(method, path) {
       const started = performance.now();
       let told = -Infinity;
-      let again: RunStats["recomputed"] = null;
+      let beside: Beside = { recomputed: null, notes: [] };
       const prompts: (RunStats | undefined)[][] = [];
       let request: ServerRequest = {
         ...{ id: next++, at: Date.now(), method, path, model: null, state: "waiting", status: null, error: null },
@@ -65,7 +71,10 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
           if (isOver()) served += 1;
           if (!isNews && now - told < NEWS_EVERY_MS) return;
           told = now;
-          for (const listener of [...listeners]) listener(request, again);
+          for (const listener of [...listeners]) listener(request, beside);
+        },
+        note(sentence) {
+          beside = { ...beside, notes: [...beside.notes, sentence] };
         },
         prompt() {
           const answers: (RunStats | undefined)[] = [];
@@ -73,7 +82,7 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
           return (index, stats, isNews = false) => {
             answers[index] = stats;
             const all = together(prompts);
-            again = all.recomputed;
+            beside = { ...beside, recomputed: all.recomputed };
             entry.update(all.changes, isNews);
           };
         },
@@ -85,7 +94,7 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
       };
       entries.push(entry);
       if (entries.length > MOST) entries.shift();
-      for (const listener of [...listeners]) listener(request, again);
+      for (const listener of [...listeners]) listener(request, beside);
       return entry;
     },
   };

@@ -6,7 +6,7 @@ import { apiErrorOf } from "./apiErrors.ts";
 import { newId, seconds } from "./chatCompletions.ts";
 import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
-import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
+import { answerAll, notingTools, replyWith, streaming, withModel } from "./exchange.ts";
 import { samplingOf } from "./fields.ts";
 import type { ResponseRequest } from "./responseFields.ts";
 import { responsePrompt, responseRequest, responseSchema } from "./responseFields.ts";
@@ -29,7 +29,9 @@ export const responses: Endpoint = async (exchange) => {
   };
   exchange.entry.text("prompt", JSON.stringify(request.input));
   await withModel(exchange, request.model, (model) =>
-    request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    notingTools(exchange, model, wanted.prompt, () =>
+      request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    ),
   );
 };
 

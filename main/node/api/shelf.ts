@@ -11,6 +11,8 @@ export interface TakenModel {
   readonly id: string;
   /** Its handle in the engine. */
   readonly handle: string;
+  /** What its chat template means for a request with tools: a sentence where it leaves them out. Never throws. */
+  toolNote(): Promise<string | null>;
   release(): void;
 }
 
@@ -29,6 +31,7 @@ export interface Shelf {
 interface Slot {
   readonly model: OfferedModel;
   readonly handle: Promise<string>;
+  toolNote?: Promise<string | null>;
   isOpen: boolean;
   users: number;
   used: number;
@@ -88,6 +91,13 @@ export function createShelf({ client, offered, memoryBytes, onChange }: ShelfOpt
     return slot;
   };
 
+  const toolNote = async (handle: string): Promise<string | null> => {
+    const conversation = { kind: "sample", id: "tools" } as const;
+    const { abilities } = await client.call("template.inspect", { model: handle, conversation });
+    const tools = abilities.find(({ id }) => id === "tools");
+    return tools?.state === "left-out" ? tools.sentence : null;
+  };
+
   return {
     offered,
     list: () =>
@@ -119,7 +129,12 @@ export function createShelf({ client, offered, memoryBytes, onChange }: ShelfOpt
         isHeld = false;
       };
       try {
-        return { id: model.id, handle: await slot.handle, release };
+        const handle = await slot.handle;
+        return {
+          ...{ id: model.id, handle, release },
+          // A model without a template says so itself.
+          toolNote: () => (slot.toolNote ??= toolNote(handle).catch(() => null)),
+        };
       } catch (error) {
         release();
         throw error;

@@ -77,8 +77,8 @@ export async function serveApi(
   try {
     await deviceOption({ client }, input.device);
     const serving = await startApi({ ...input, client });
-    serving.log.listen((request, recomputed) => {
-      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request, recomputed)}\n`);
+    serving.log.listen((request, beside) => {
+      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request, beside)}\n`);
     });
     const { running } = serving.status();
     const models = running?.models.map(({ id }) => id) ?? [];
