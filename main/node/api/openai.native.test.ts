@@ -386,6 +386,33 @@ describe("embeddings", () => {
   });
 });
 
+describe("input that is refused says why", () => {
+  it.each([
+    ["nothing", [], "input: got an empty list"],
+    ["many", Array.from({ length: 3000 }, () => "a"), "input: got 3000 texts, expected at most 2048"],
+    ["an empty text", ["a", ""], "input: got an empty text at 1"],
+    ["tokens", [1, 2], "input: got tokens, expected texts"],
+  ])("embeddings of %s", async (_name, input, said) => {
+    await expect(client.embeddings.create({ model: "embedder", input })).rejects.toMatchObject({
+      ...{ status: 400, param: "input", code: "invalid_value", message: expect.stringContaining(said) },
+    });
+  });
+
+  it("a token that the model does not have is named by its place in the prompt", async () => {
+    const known = [...(await tokensOf("Once upon"))];
+    await client.completions.create({ model: "tiny", prompt: known, max_tokens: 1 });
+    await expect(
+      client.completions.create({ model: "tiny", prompt: [...known, 99_999], max_tokens: 1 }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining(`token ${known.length}: got 99999`) });
+  });
+
+  it("a prompt that is none", async () => {
+    await expect(client.completions.create({ model: "tiny", prompt: [] })).rejects.toMatchObject({
+      message: expect.stringContaining("prompt: expected a text or the ids of tokens"),
+    });
+  });
+});
+
 describe("responses", () => {
   it("answers, and streams the same as named events", async () => {
     const input = { model: "tiny", input: "Hello", instructions: "Be brief.", max_output_tokens: 10, temperature: 0 };

@@ -112,7 +112,11 @@ export function createShelf({ client, offered, memoryBytes, onChange }: ShelfOpt
       if (found !== undefined) return found;
       const some = offered.slice(0, 20).map(({ id }) => id);
       const all = `${some.join(", ")}${offered.length > some.length ? " …" : ""}`;
-      if (name === undefined) throw new ApiError(400, `model: got none, expected one of ${all}`, { param: "model" });
+      if (name === undefined)
+        throw new ApiError(400, `model: got none, expected one of ${all}`, {
+          param: "model",
+          code: "missing_required_parameter",
+        });
       throw new ApiError(404, `model: got ${JSON.stringify(name.slice(0, 200))}, expected one of ${all}`, {
         param: "model",
         code: "model_not_found",

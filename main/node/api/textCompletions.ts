@@ -21,12 +21,15 @@ const id = z
 
 const schema = z.object({
   ...sharedFields,
-  prompt: z.union([
-    z.string(),
-    z.array(z.string()).min(1).max(MOST_PROMPTS),
-    z.array(id).min(1),
-    z.array(z.array(id).min(1)).min(1).max(MOST_PROMPTS),
-  ]),
+  prompt: z.union(
+    [
+      z.string(),
+      z.array(z.string()).min(1).max(MOST_PROMPTS),
+      z.array(id).min(1),
+      z.array(z.array(id).min(1)).min(1).max(MOST_PROMPTS),
+    ],
+    { error: `expected a text or the ids of tokens, or 1 to ${MOST_PROMPTS} of them` },
+  ),
   max_tokens: tokenLimit,
   n_predict: z.number().int().min(-1).max(1_048_576).optional(),
   logprobs: z.number().int().min(0).max(20).optional(),
