@@ -217,6 +217,9 @@ describe("refused", () => {
   test.each<readonly [unknown, string]>([
     [false, "#: got false"],
     [{ type: "strin" }, '#/type: got "strin", expected one of object'],
+    [{ not: { type: "string" } }, "#/not: this word is not supported here"],
+    [{ description: "either", if: {}, else: {} }, "#/if: this word is not supported here"],
+    [{ properties: { a: { not: {} } } }, "#/properties/a/not: this word is not supported here"],
     [{ type: "string", pattern: "a", maxLength: 3 }, "#/maxLength: this word is not supported here, beside type"],
     [{ type: "string", pattern: "(?=a)" }, '#/pattern: got "=a)" at 3, expected characters'],
     [{ type: "string", pattern: "(a)\\1" }, '#/pattern: got "\\\\1" at 4, expected characters'],

@@ -146,7 +146,11 @@ export class SchemaWriter {
     }
     if (Array.isArray(type))
       return [this.#builder.rule((type as readonly Json[]).map((each) => this.#typed(onlyOf(schema, each), each, at)))];
-    return this.#typed(schema, type ?? guessedType(schema), at);
+    const known = type ?? guessedType(schema);
+    const [word] = Object.keys(schema).filter((each) => !REMARKS.has(each));
+    if (known === undefined && word !== undefined)
+      throw this.#wrong(`${at}/${word}`, "this word is not supported here");
+    return this.#typed(schema, known, at);
   }
 
   #typed(schema: JsonObject, type: Json | undefined, at: string): Sequence {

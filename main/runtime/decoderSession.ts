@@ -488,16 +488,17 @@ export class DecoderSession implements Disposable {
         `[decoder] the context is full: ${this.past} tokens and ${tokens.length} more, it holds ${this.facts.capacity}`,
         { hint: "Start a new conversation, shorten the prompt, or open the model with a larger context." },
       );
-    this.#checkVocabulary(tokens);
+    this.#checkVocabulary(tokens, this.past);
   }
 
-  #checkVocabulary(tokens: ArrayLike<number>): void {
+  /** `past`: tokens before these, so that an error names the place in the whole text. */
+  #checkVocabulary(tokens: ArrayLike<number>, past = 0): void {
     for (let i = 0; i < tokens.length; i++) {
       const token = tokens[i];
       if (token === undefined || !Number.isInteger(token) || token < 0 || token >= this.facts.vocabulary)
         throw new WorkbenchError(
           "INPUT_ARGUMENT",
-          `[decoder] token ${i}: got ${String(token)}, expected 0 to ${this.facts.vocabulary - 1}`,
+          `[decoder] token ${past + i}: got ${String(token)}, expected 0 to ${this.facts.vocabulary - 1}`,
         );
     }
   }

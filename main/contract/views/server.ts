@@ -9,10 +9,16 @@ export const LOOPBACK = "127.0.0.1";
 export const SHORTEST_KEY = 8;
 
 /** One word, as it stands behind `Bearer`. */
-const key = z.string().regex(/^[!-~]{8,200}$/u, `expected ${SHORTEST_KEY} to 200 letters, digits or signs, no blanks`);
+const KEY = /^[!-~]{8,200}$/u;
 
 /** A key is made unless one is given; without a key the server is on loopback only. */
 export const KEY_CHOICES = ["made", "none"] as const;
+const key = z
+  .union([z.object({ given: z.string().meta({ pattern: KEY.source }) }), z.enum(KEY_CHOICES)])
+  // Of the whole: an error then names the key, not a field that nobody sees.
+  .refine((choice) => typeof choice === "string" || KEY.test(choice.given), {
+    error: `expected ${SHORTEST_KEY} to 200 letters, digits or signs, no blanks`,
+  });
 
 export const serverInput = z.object({
   /** An address or name of this machine. Beyond loopback a key has to be given. */
@@ -22,7 +28,7 @@ export const serverInput = z.object({
     .default(LOOPBACK),
   /** 0: a free one. */
   port: z.number().int().min(0).max(65_535).default(0),
-  key: z.union([z.object({ given: key }), z.enum(KEY_CHOICES)]).default("made"),
+  key: key.default("made"),
   /** Files, and folders that are searched for model files. */
   models: z.array(z.string().min(1).max(4096)).min(1).max(1000),
   device: runDevice.default(DEFAULT_DEVICE),

@@ -2,13 +2,14 @@
  * The one way of all endpoints to tokens: a prompt waits for its turn at its model, runs through the engine's `run.start`, and
  * comes back as events with what it took. How requests share the engine is for the engine to decide.
  */
+import { randomUUID } from "node:crypto";
 import type { EngineClient, StreamItemOf } from "../../contract/contract.ts";
 import type { Reply, ToolCall } from "../../contract/views/chat.ts";
 import type { CacheType, Figure } from "../../contract/views/common.ts";
 import type { RunStats, TokenView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { RunInput } from "./fields.ts";
-import type { LogEntry } from "./requestLog.ts";
+import type { LogEntry, PromptLog } from "./requestLog.ts";
 import type { TakenModel } from "./shelf.ts";
 import type { Turns } from "./turns.ts";
 
@@ -55,11 +56,19 @@ export type AnswerEvent =
 export interface Answer {
   readonly finish: Finish;
   readonly reply: Reply;
+  /** null: its calls are all that it says, or would have been. */
+  readonly content: string | null;
   readonly stats: RunStats;
   readonly timings: Timings;
   /** Tokens of what was thought. */
   readonly reasoningTokens: number;
 }
+
+/** As the engine numbers calls that have no id of their own: by their place in the conversation, so that other answers have the same. */
+const NUMBERED = /^call\d{5,}$/u;
+/** The id that the model wrote, or a new one: nine letters and digits, because some templates take no other. */
+export const callIdOf = (written: string | undefined): string =>
+  written === undefined || NUMBERED.test(written) ? randomUUID().replaceAll("-", "").slice(0, 9) : written;
 
 export interface AnswerParts {
   readonly client: EngineClient;
@@ -73,6 +82,9 @@ export interface AnswerParts {
 export interface AnswerContext {
   readonly signal: AbortSignal;
   readonly entry: LogEntry;
+  /** Where the numbers of its prompt's answers go, and which of them it is. */
+  readonly told: PromptLog;
+  readonly index: number;
   /** Another answer of the same request came before. */
   readonly isAdmitted: boolean;
 }
@@ -84,7 +96,7 @@ export async function* answerTo(
   { client, turns, device, context, threads, cacheType }: AnswerParts,
   model: TakenModel,
   wanted: Wanted,
-  { signal, entry, isAdmitted }: AnswerContext,
+  { signal, entry, told, index, isAdmitted }: AnswerContext,
 ): AsyncGenerator<AnswerEvent, void, void> {
   const asked = performance.now();
   const done = await turns.take(model.id, signal, isAdmitted);
@@ -102,7 +114,8 @@ export async function* answerTo(
     { signal: AbortSignal.any([signal, enough.signal]) },
   );
   try {
-    yield* eventsOf(items, wanted, { entry, enough, asked, queueMs });
+    const tell = (stats: RunStats, isNews?: boolean): void => told(index, stats, isNews);
+    yield* eventsOf(items, wanted, { entry, tell, enough, asked, queueMs });
   } finally {
     // The turn ends when the engine has let go of the answer.
     enough.abort();
@@ -123,6 +136,7 @@ async function drained(items: Items): Promise<void> {
 
 interface Watched {
   readonly entry: LogEntry;
+  readonly tell: (stats: RunStats, isNews?: boolean) => void;
   readonly enough: AbortController;
   readonly asked: number;
   readonly queueMs: number;
@@ -130,13 +144,17 @@ interface Watched {
 
 async function* eventsOf(
   items: Items,
-  { oneCall, timesTokens }: Wanted,
-  { entry, enough, asked, queueMs }: Watched,
+  { prompt, oneCall, timesTokens }: Wanted,
+  { entry, tell, enough, asked, queueMs }: Watched,
 ): AsyncGenerator<AnswerEvent, void, void> {
   const state: { begun: boolean; first: number; promptMs: number; reused: number; promptTokens: number } = {
     ...{ begun: false, first: 0, promptMs: 0, reused: 0, promptTokens: 0 },
   };
+  const hasToCall = isForced(prompt);
+  let thought = "";
   const times: number[] = [];
+  const calls: ToolCall[] = [];
+  const named = (call: ToolCall): ToolCall => ({ ...call, id: callIdOf(call.id) });
   let reasoningTokens = 0;
   let generated = 0;
   const timingsSoFar = (at: number): Timings =>
@@ -158,38 +176,65 @@ async function* eventsOf(
     if (item.kind === "stats") {
       state.promptMs = item.stats.promptSeconds.value * 1000;
       state.reused = item.stats.reusedTokens;
-      entry.stats(item.stats);
+      tell(item.stats);
     } else if (item.kind === "token" && !enough.signal.aborted) {
-      const { token } = item;
+      const token = hasToCall ? withoutText(item.token) : item.token;
       if (generated === 0) {
         state.first = performance.now();
-        entry.update({ firstTokenSeconds: measured((state.first - asked) / 1000) });
+        if (entry.request().firstTokenSeconds === null)
+          entry.update({ firstTokenSeconds: measured((state.first - asked) / 1000) });
       }
       generated += 1;
       if (timesTokens) times.push(token.at * 1000);
-      if (token.pieces.some(({ part }) => part === "reasoning")) reasoningTokens += 1;
+      const thoughts = token.pieces.filter(({ part }) => part === "reasoning");
+      if (thoughts.length > 0) reasoningTokens += 1;
+      if (hasToCall) thought += thoughts.map(({ text }) => text).join("");
       entry.text("answer", token.text);
       yield { kind: "token", token, timings: timesTokens ? timingsSoFar(token.at) : null };
     } else if (item.kind === "call" && !enough.signal.aborted) {
-      yield { kind: "call", call: item.call };
+      const call = named(item.call);
+      calls.push(call);
+      yield { kind: "call", call };
       if (oneCall) enough.abort();
     } else if (item.kind === "done") {
-      entry.stats(item.stats, true);
+      tell(item.stats, true);
       const finish = finishOf(item, enough.signal.aborted);
-      const { promptSeconds, promptTokens, reusedTokens, generated: written, rate } = item.stats;
+      const { promptSeconds, promptTokens, reusedTokens, generated: count, rate } = item.stats;
       const timings = timingsOf({
-        ...{ queueMs, promptTokens, reused: reusedTokens, promptMs: promptSeconds.value * 1000, generated: written },
-        ...{ predictedMs: lastAt(rate, written) * 1000, firstMs: state.first - asked },
+        ...{ queueMs, promptTokens, reused: reusedTokens, promptMs: promptSeconds.value * 1000, generated: count },
+        ...{ predictedMs: lastAt(rate, count) * 1000, firstMs: state.first - asked },
         ...(timesTokens ? { times } : {}),
       });
-      const reply = oneCall ? { ...item.reply, calls: item.reply.calls.slice(0, 1) } : item.reply;
+      const written = item.reply.calls.slice(0, oneCall ? 1 : undefined);
+      const reply = {
+        ...(hasToCall ? onlyCalls(item.reply, thought) : item.reply),
+        calls: written.map((call, at) => calls[at] ?? named(call)),
+      };
+      const content = reply.content === "" && (hasToCall || reply.calls.length > 0) ? null : reply.content;
       entry.update({ finish });
-      yield { kind: "done", answer: { finish, reply, stats: item.stats, timings, reasoningTokens } };
+      yield { kind: "done", answer: { finish, reply, content, stats: item.stats, timings, reasoningTokens } };
       return;
     }
   }
   throw new WorkbenchError("ENGINE_LOST", "[server] the answer ended without its last item");
 }
+
+/** The grammar then takes thoughts and calls only. */
+const isForced = (prompt: Wanted["prompt"]): boolean =>
+  prompt.kind === "chat" && prompt.tools !== undefined && !["auto", "none"].includes(prompt.toolChoice ?? "auto");
+
+/** What looks like text is a piece of a mark that was cut. */
+const withoutText = (token: TokenView): TokenView => ({
+  ...token,
+  pieces: token.pieces.filter(({ part }) => part !== "answer"),
+});
+
+/** A call that was cut would stand in the content, marks and all, and so would thoughts whose end is missing. */
+const onlyCalls = (reply: Reply, thought: string): Reply => ({
+  ...reply,
+  reasoning: reply.reasoning === "" ? thought.trim() : reply.reasoning,
+  content: "",
+});
 
 const measured = (value: number): Figure => ({
   ...{ value, low: null, high: null, unit: "seconds", truth: "measured" },

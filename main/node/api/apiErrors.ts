@@ -43,7 +43,7 @@ const typeOf = (status: number): string => TYPES[status] ?? (status < 500 ? "inv
 export const badField = (param: string, message: string): ApiError =>
   new ApiError(400, `${param}: ${message}`, { param, code: "invalid_value" });
 
-/** What was asked wrongly is 400; what this machine or the moment lacks is 503; all else is our fault. */
+/** What was asked wrongly is 400; what the moment lacks is 503, and may be there soon; all else, and what stays so, is 500. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   INPUT_NOT_FOUND: 404,
   INPUT_ARGUMENT: 400,
@@ -54,9 +54,6 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   UNSUPPORTED_MODEL_KIND: 400,
   UNSUPPORTED_TOKENIZER: 400,
   ENV_NO_MEMORY: 503,
-  ENV_NO_DEVICE: 503,
-  ENV_NO_ADDON: 503,
-  ENV_NO_RUNTIME: 503,
   HANDLE_BUSY: 503,
   HANDLE_UNKNOWN: 503,
   ENGINE_LOST: 503,
@@ -72,7 +69,7 @@ export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const { code, message, hint } = toWireError(error);
   const status = STATUS[code] ?? 500;
-  return new ApiError(status, hint === undefined ? message : `${message}. ${hint}`, {
+  return new ApiError(status, hint === undefined ? message : `${message.replace(/\.$/u, "")}. ${hint}`, {
     code: KNOWN_CODES[code] ?? code,
     ...(status === 503 ? { headers: { "retry-after": "1" } } : {}),
   });

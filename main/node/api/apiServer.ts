@@ -13,6 +13,7 @@ import { chatCompletions } from "./chatCompletions.ts";
 import { embeddings } from "./embeddings.ts";
 import type { Endpoint } from "./exchange.ts";
 import { replyWith } from "./exchange.ts";
+import { checkDevice } from "./deviceCheck.ts";
 import { createGuard, keyOf, urlOf } from "./guard.ts";
 import { offeredModels } from "./modelPaths.ts";
 import type { BodyLimits } from "./requestBody.ts";
@@ -75,6 +76,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServing> {
   const limits = { ...LIMITS, ...options.limits };
   const key = keyOf(options);
   const offered = await offeredModels(options.models);
+  await checkDevice(client, options);
   const listeners = new Set<() => void>();
   const changed = (): void => {
     for (const listener of [...listeners]) listener();
@@ -224,7 +226,7 @@ function modelsAt(path: string, shelf: Shelf): object | undefined {
   }));
   if (path === MODELS) return { object: "list", data };
   if (!path.startsWith(`${MODELS}/`)) return undefined;
-  const name = decodeURIComponent(path.slice(MODELS.length + 1));
+  const name = decoded(path.slice(MODELS.length + 1));
   const found = data.find(({ id }) => id === name);
   if (found !== undefined) return found;
   throw new ApiError(404, `model: got ${JSON.stringify(shortened(name))}, which is not here`, {
@@ -236,10 +238,18 @@ function modelsAt(path: string, shelf: Shelf): object | undefined {
 function pathOf(url = "/"): string | undefined {
   try {
     const { pathname } = new URL(url, "http://127.0.0.1");
-    decodeURIComponent(pathname);
     return pathname.length > 1 ? pathname.replace(/\/$/u, "") : pathname;
   } catch {
     return undefined;
+  }
+}
+
+/** A name that is not encoded well is the name of nothing. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 

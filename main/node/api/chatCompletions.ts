@@ -3,14 +3,14 @@ import { randomUUID } from "node:crypto";
 import type { ToolCall } from "../../contract/views/chat.ts";
 import type { TokenView } from "../../contract/views/run.ts";
 import type { Answer, AnswerEvent, Finish, Timings, Usage, Wanted } from "./answers.ts";
-import { usageOf } from "./answers.ts";
+import { callIdOf, usageOf } from "./answers.ts";
 import type { ChatRequest } from "./chatFields.ts";
 import { chatPromptOf, chatRequest, schemaOf } from "./chatFields.ts";
 import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
-import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
+import { answerAll, notingTools, replyWith, streaming, withModel } from "./exchange.ts";
 import { CallStream } from "./callStream.ts";
-import { samplingOf, stopsOf } from "./fields.ts";
+import { limitOf, samplingOf, stopsOf } from "./fields.ts";
 import type { ChatLogprob } from "./logprobs.ts";
 import { chatLogprobs } from "./logprobs.ts";
 import type { TakenModel } from "./shelf.ts";
@@ -23,7 +23,9 @@ export const chatCompletions: Endpoint = async (exchange) => {
   const wanted = wantedOf(request);
   exchange.entry.text("prompt", JSON.stringify(request.messages));
   await withModel(exchange, request.model, (model) =>
-    request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    notingTools(exchange, model, wanted.prompt, () =>
+      request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    ),
   );
 };
 
@@ -34,7 +36,7 @@ function wantedOf(request: ChatRequest): Wanted {
     prompt,
     sampling: samplingOf(request, schemaOf(request.response_format, isCalling)),
     stop: stopsOf(request),
-    maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
+    maxTokens: limitOf(request.max_completion_tokens ?? request.max_tokens),
     alternatives: request.logprobs ? (request.top_logprobs ?? 0) : 0,
     ignoreEnd: request.ignore_eos,
     oneCall: !request.parallel_tool_calls,
@@ -58,11 +60,11 @@ async function whole(exchange: Exchange, model: TakenModel, request: ChatRequest
     object: "chat.completion",
     created: seconds(),
     model: model.id,
-    choices: answers.map(({ reply, finish }, index) => ({
+    choices: answers.map(({ reply, content, finish }, index) => ({
       index,
       message: {
         role: "assistant",
-        content: reply.content === "" && reply.calls.length > 0 ? null : reply.content,
+        content,
         ...(reply.reasoning === "" ? {} : { reasoning_content: reply.reasoning }),
         ...(reply.calls.length === 0 ? {} : { tool_calls: reply.calls.map(callOf) }),
         refusal: null,
@@ -137,9 +139,6 @@ function callsOf({ tools = [], tool_choice: choice }: ChatRequest): Calls {
   return { told: 0, isOpen: false, stream: hasToCall ? new CallStream(names) : null };
 }
 
-/** Nine letters and digits, as the engine's: some templates take no other. */
-const newCallId = (): string => randomUUID().replaceAll("-", "").slice(0, 9);
-
 /** What the pieces of a token say of a call. */
 function callParts(calls: Calls, pieces: TokenView["pieces"]): readonly CallPart[] {
   return (calls.stream?.push(pieces) ?? []).map((delta) => {
@@ -147,7 +146,7 @@ function callParts(calls: Calls, pieces: TokenView["pieces"]): readonly CallPart
     calls.isOpen = true;
     return {
       index: calls.told,
-      id: delta.id ?? newCallId(),
+      id: callIdOf(delta.id),
       type: "function",
       function: { name: delta.name, arguments: "" },
     };

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ChatMessage } from "../../contract/views/chat.ts";
 import { ApiError, badField } from "./apiErrors.ts";
 import type { Refused, RunInput } from "./fields.ts";
-import { parsed, refused, sharedFields } from "./fields.ts";
+import { parsed, refused, sharedFields, tokenLimit } from "./fields.ts";
 import type { JsonObject } from "./requestBody.ts";
 
 export type ChatPrompt = Extract<RunInput["prompt"], { readonly kind: "chat" }>;
@@ -45,8 +45,8 @@ export const schemaObject = z.record(z.string(), z.unknown());
 const chatSchema = z.object({
   ...sharedFields,
   messages: z.array(message).min(1).max(10_000),
-  max_tokens: z.number().int().min(1).max(1_048_576).optional(),
-  max_completion_tokens: z.number().int().min(1).max(1_048_576).optional(),
+  max_tokens: tokenLimit,
+  max_completion_tokens: tokenLimit,
   tools: z.array(tool).max(1000).optional(),
   tool_choice: z.union([z.string(), z.looseObject({ type: z.string() })]).optional(),
   parallel_tool_calls: z.boolean().default(true),

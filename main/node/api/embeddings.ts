@@ -9,11 +9,9 @@ const MOST_TEXTS = 2048;
 
 const schema = z.object({
   model: z.string().max(1000).optional(),
-  input: z.union([
-    z.string().min(1),
-    z.array(z.string().min(1)).min(1).max(MOST_TEXTS),
-    z.array(z.union([z.number(), z.array(z.number())])),
-  ]),
+  input: z.union([z.string(), z.array(z.union([z.string(), z.number(), z.array(z.number())]))], {
+    error: "expected a text or a list of texts",
+  }),
   encoding_format: z.enum(["float", "base64"]).default("float"),
   dimensions: z.number().int().min(1).optional(),
 });
@@ -27,12 +25,7 @@ export const embeddings: Endpoint = async (exchange) => {
   } = parsed(schema, exchange.body, [
     refused("input_type", "Write the model's own words for queries and documents before the text."),
   ]);
-  const texts = typeof input === "string" ? [input] : input.filter((each) => typeof each === "string");
-  if (texts.length === 0 || (typeof input !== "string" && texts.length < input.length))
-    throw badField(
-      "input",
-      "got tokens, expected texts: tokens of another model's vocabulary mean nothing to this one",
-    );
+  const texts = textsOf(typeof input === "string" ? [input] : input);
   exchange.entry.text("prompt", JSON.stringify(texts));
   await withModel(exchange, name, async (model) => {
     const { answers, signal, entry } = exchange;
@@ -65,6 +58,21 @@ export const embeddings: Endpoint = async (exchange) => {
     }
   });
 };
+
+function textsOf(given: readonly (string | number | readonly number[])[]): string[] {
+  if (given.length === 0) throw badField("input", "got an empty list, expected a text or a list of texts");
+  const texts = given.filter((each) => typeof each === "string");
+  if (texts.length < given.length)
+    throw badField(
+      "input",
+      "got tokens, expected texts: tokens of another model's vocabulary mean nothing to this one",
+    );
+  if (texts.length > MOST_TEXTS)
+    throw badField("input", `got ${texts.length} texts, expected at most ${MOST_TEXTS} in one request`);
+  const empty = texts.indexOf("");
+  if (empty >= 0) throw badField("input", `got an empty text${texts.length > 1 ? ` at ${empty}` : ""}`);
+  return texts;
+}
 
 /** Little-endian f32, as clients read it. */
 const base64 = ({ buffer, byteOffset, byteLength }: Float32Array): string =>

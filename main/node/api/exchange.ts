@@ -50,6 +50,26 @@ export async function withModel<T>(
   }
 }
 
+type Prompt = Wanted["prompt"];
+
+/**
+ * Answers; where the model may call tools and its template leaves them out, the log says so. Clients that always send tools
+ * are served all the same. Looked at beside the answer, which does not wait for it.
+ */
+export async function notingTools<T>(
+  { entry }: Exchange,
+  model: TakenModel,
+  prompt: Prompt,
+  answer: () => Promise<T>,
+): Promise<T> {
+  const mayCall = prompt.kind === "chat" && prompt.tools !== undefined && (prompt.toolChoice ?? "auto") === "auto";
+  const note = mayCall ? model.toolNote() : null;
+  const answered = await answer();
+  const sentence = await note;
+  if (sentence !== null) entry.note(sentence);
+  return answered;
+}
+
 export interface Choices {
   readonly count: number;
   /** An earlier prompt of the same request was answered. */
@@ -66,11 +86,18 @@ export async function answerAll(
 ): Promise<readonly Answer[]> {
   const { signal, entry, answers } = exchange;
   const failed = new AbortController();
+  const told = entry.prompt();
   const one = async (index: number): Promise<Answer> => {
     const { seed } = wanted.sampling;
     const sampling =
       typeof seed === "number" ? { ...wanted.sampling, seed: (seed + index) % 2 ** 32 } : wanted.sampling;
-    const here = { entry, signal: AbortSignal.any([signal, failed.signal]), isAdmitted: isAdmitted || index > 0 };
+    const here = {
+      entry,
+      told,
+      index,
+      signal: AbortSignal.any([signal, failed.signal]),
+      isAdmitted: isAdmitted || index > 0,
+    };
     let answer: Answer | undefined;
     try {
       for await (const event of answerTo(answers, model, { ...wanted, sampling }, here)) {

@@ -16,6 +16,17 @@ const MOST_CHOICES = 16;
 const bias = z.union([z.number().min(-1000).max(1000), z.literal(false)]);
 const count = z.number().int().min(0);
 
+const MOST_TOKENS = 1_048_576;
+/** -1, as samples of other servers send it, is no limit. */
+export const tokenLimit = z
+  .number()
+  .int()
+  .refine((limit) => limit === -1 || (limit >= 1 && limit <= MOST_TOKENS), {
+    error: `expected 1 to ${MOST_TOKENS}, or -1 for no limit`,
+  })
+  .optional();
+export const limitOf = (limit: number | undefined): number | null => (limit === undefined || limit < 1 ? null : limit);
+
 export const sharedFields = {
   model: z.string().max(1000).optional(),
   stream: z.boolean().default(false),

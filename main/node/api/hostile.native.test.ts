@@ -150,11 +150,16 @@ describe("who asks", () => {
     ["DELETE", "/v1/models", 405],
     ["OPTIONS", CHAT, 405],
     ["GET", "/v1/nothing", 404],
-    ["GET", "/v1/models/%E0%A4%A", 400],
+    ["GET", "/v1/models/%E0%A4%A", 404],
+    ["GET", "/v1/%E0%A4", 404],
     ["GET", "/v1/models/constructor", 404],
     ["POST", "/constructor", 404],
   ])("%s %s is %i", async (method, path, expected) => {
     expect(await status(path, {}, method)).toBe(expected);
+  });
+
+  it("a name that is not encoded well is no model", async () => {
+    expect(await codeOf(await server.ask("/v1/models/%E0%A4"))).toBe("model_not_found");
   });
 
   it("a key is made, and has to be given beyond loopback", () => {
@@ -213,7 +218,8 @@ describe("models", () => {
     for (const model of ["a", "b", "a", "c"])
       expect((await several.ask(CHAT, { method: "POST", body: JSON.stringify({ ...valid, model }) })).status).toBe(200);
     expect(open()).toEqual(["a", "c"]);
-    expect((await several.ask(CHAT, { method: "POST", body: JSON.stringify(valid) })).status).toBe(400);
+    const nameless = await several.ask(CHAT, { method: "POST", body: JSON.stringify(valid) });
+    expect([nameless.status, await codeOf(nameless)]).toEqual([400, "missing_required_parameter"]);
     await several.done();
   });
 

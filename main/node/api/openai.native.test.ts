@@ -90,6 +90,23 @@ describe("chat", () => {
       expect(timings[name]).toBeGreaterThan(0);
   });
 
+  it("takes -1 for no limit, and no other negative", async () => {
+    const short = { grammar: 'root ::= "abcdef"' };
+    for (const field of ["max_tokens", "max_completion_tokens"]) {
+      const { choices } = await client.chat.completions.create({
+        ...{ model: "tiny", messages: [...messages], ...short, [field]: -1 },
+      });
+      expect(choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "abcdef" } });
+      for (const limit of [-2, 0, 2 ** 21])
+        await expect(
+          client.chat.completions.create({ model: "tiny", messages: [...messages], [field]: limit }),
+        ).rejects.toMatchObject({ status: 400, param: field, message: expect.stringContaining("-1 for no limit") });
+    }
+    const unlimited = { model: "tiny", prompt: "Once", max_tokens: -1, ...short };
+    expect((await client.completions.create(unlimited)).choices[0]?.text).toBe("abcdef");
+    await expect(client.completions.create({ ...unlimited, max_tokens: -2 })).rejects.toMatchObject({ status: 400 });
+  });
+
   it("streams the same text, with usage where it is asked for", async () => {
     const whole = await client.chat.completions.create(asked);
     const stream = await client.chat.completions.create({
@@ -116,6 +133,10 @@ describe("chat", () => {
     expect(choices.map(({ index }) => index)).toEqual([0, 1, 2]);
     expect(new Set(choices.map(({ message }) => message.content)).size).toBe(3);
     expect(usage?.completion_tokens).toBeGreaterThan(12);
+    expect(server.serving.log.last().at(-1)).toMatchObject({
+      promptTokens: usage?.prompt_tokens,
+      generatedTokens: usage?.completion_tokens,
+    });
     const other = { ...asked, seed: 8 };
     const second = await client.chat.completions.create(other);
     expect(choices[1]?.message.content).toBe(second.choices[0]?.message.content);
@@ -208,6 +229,75 @@ describe("tools", () => {
     expect(next.usage?.prompt_tokens).toBeGreaterThan(50);
   });
 
+  it("calls have ids of their own in every choice and every answer, streamed or not", async () => {
+    const forced = { ...calling, tool_choice: "required", parallel_tool_calls: false, n: 3 } as const;
+    const ids: (string | undefined)[] = [];
+    // The second time is the same question again, as where a history was trimmed.
+    for (let time = 0; time < 2; time++) {
+      const { choices } = await client.chat.completions.create(forced);
+      ids.push(...choices.map(({ message }) => message.tool_calls?.[0]?.id));
+    }
+    for await (const { choices } of await client.chat.completions.create({ ...forced, stream: true }))
+      for (const { delta } of choices)
+        ids.push(...(delta.tool_calls ?? []).flatMap(({ id }) => (id === undefined ? [] : [id])));
+    const [tool] = tools;
+    if (tool?.type !== "function") throw new Error("no tool");
+    const { name, parameters = {} } = tool.function;
+    const responding = {
+      ...{ model: "tiny", input: "Weather?", tool_choice: "required", parallel_tool_calls: false },
+      ...{ max_output_tokens: 400, temperature: 0 },
+      tools: [{ type: "function" as const, name, parameters, strict: true }],
+    } satisfies OpenAI.Responses.ResponseCreateParams;
+    const whole = await client.responses.create(responding);
+    const streamed = await client.responses.stream(responding).finalResponse();
+    for (const { output } of [whole, streamed])
+      ids.push(...output.flatMap((item) => (item.type === "function_call" ? [item.call_id] : [])));
+    expect(ids).toHaveLength(11);
+    expect(new Set(ids).size).toBe(11);
+    for (const id of ids) expect(id).toMatch(/^[a-z0-9]{9}$/u);
+    expect(ids).not.toContain("call00001");
+  });
+
+  it.each([4, 20, 40])("a forced call that is cut after %d tokens is no text", async (limit) => {
+    const cut = { ...calling, tool_choice: "required", max_completion_tokens: limit } as const;
+    const { choices } = await client.chat.completions.create(cut);
+    expect(choices[0]).toMatchObject({ finish_reason: "length", message: { content: null } });
+    let text = "";
+    let finish: unknown;
+    for await (const chunk of await client.chat.completions.create({ ...cut, stream: true })) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      finish = chunk.choices[0]?.finish_reason;
+    }
+    expect([text, finish]).toEqual(["", "length"]);
+    const [tool] = tools;
+    if (tool?.type !== "function") throw new Error("no tool");
+    const { name, parameters = {} } = tool.function;
+    const { output_text, status } = await client.responses.create({
+      ...{ model: "tiny", input: "Weather?", tool_choice: "required", max_output_tokens: limit },
+      tools: [{ type: "function", name, parameters, strict: true }],
+    });
+    expect([output_text, status]).toEqual(["", "incomplete"]);
+  });
+
+  it("the log says where a template leaves the tools out, and the answer comes all the same", async () => {
+    const notes = new Map<string, readonly string[]>();
+    const deaf = server.serving.log.listen(({ state, model }, beside) => {
+      if (state === "done" && model !== null) notes.set(model, beside.notes);
+    });
+    for (const model of ["tiny", "plain"])
+      await client.chat.completions.create({ ...asked, model, tools, max_completion_tokens: 2 });
+    await expect
+      .poll(() => [...notes])
+      .toEqual([
+        ["tiny", []],
+        ["plain", ["The model is not told of its tools, so it cannot call them."]],
+      ]);
+    notes.clear();
+    await client.chat.completions.create({ ...asked, model: "plain", max_completion_tokens: 2 });
+    await expect.poll(() => [...notes]).toEqual([["plain", []]]);
+    deaf();
+  });
+
   it("is not told about tools that it must not call", async () => {
     const without = await client.chat.completions.create({ ...asked, max_completion_tokens: 1 });
     const none = await client.chat.completions.create({
@@ -250,6 +340,18 @@ describe("completions", () => {
     expect(Object.keys(logprobs?.top_logprobs?.[0] ?? {}).length).toBeGreaterThan(0);
   });
 
+  it("logs what all prompts took", async () => {
+    const { usage } = await client.completions.create({
+      model: "tiny",
+      prompt: ["One", "Two", "Three"],
+      max_tokens: 4,
+    });
+    expect(server.serving.log.last().at(-1)).toMatchObject({
+      promptTokens: usage?.prompt_tokens,
+      generatedTokens: usage?.completion_tokens,
+    });
+  });
+
   it("streams several prompts", async () => {
     const stream = await client.completions.create({
       ...{ model: "tiny", prompt: ["Once", "Twice"], max_tokens: 4, seed: 3, stream: true },
@@ -280,6 +382,33 @@ describe("embeddings", () => {
     });
     await expect(client.embeddings.create({ model: "embedder", input: "a", dimensions: 7 })).rejects.toMatchObject({
       param: "dimensions",
+    });
+  });
+});
+
+describe("input that is refused says why", () => {
+  it.each([
+    ["nothing", [], "input: got an empty list"],
+    ["many", Array.from({ length: 3000 }, () => "a"), "input: got 3000 texts, expected at most 2048"],
+    ["an empty text", ["a", ""], "input: got an empty text at 1"],
+    ["tokens", [1, 2], "input: got tokens, expected texts"],
+  ])("embeddings of %s", async (_name, input, said) => {
+    await expect(client.embeddings.create({ model: "embedder", input })).rejects.toMatchObject({
+      ...{ status: 400, param: "input", code: "invalid_value", message: expect.stringContaining(said) },
+    });
+  });
+
+  it("a token that the model does not have is named by its place in the prompt", async () => {
+    const known = [...(await tokensOf("Once upon"))];
+    await client.completions.create({ model: "tiny", prompt: known, max_tokens: 1 });
+    await expect(
+      client.completions.create({ model: "tiny", prompt: [...known, 99_999], max_tokens: 1 }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining(`token ${known.length}: got 99999`) });
+  });
+
+  it("a prompt that is none", async () => {
+    await expect(client.completions.create({ model: "tiny", prompt: [] })).rejects.toMatchObject({
+      message: expect.stringContaining("prompt: expected a text or the ids of tokens"),
     });
   });
 });

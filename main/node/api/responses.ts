@@ -6,7 +6,7 @@ import { apiErrorOf } from "./apiErrors.ts";
 import { newId, seconds } from "./chatCompletions.ts";
 import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
-import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
+import { answerAll, notingTools, replyWith, streaming, withModel } from "./exchange.ts";
 import { samplingOf } from "./fields.ts";
 import type { ResponseRequest } from "./responseFields.ts";
 import { responsePrompt, responseRequest, responseSchema } from "./responseFields.ts";
@@ -29,7 +29,9 @@ export const responses: Endpoint = async (exchange) => {
   };
   exchange.entry.text("prompt", JSON.stringify(request.input));
   await withModel(exchange, request.model, (model) =>
-    request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    notingTools(exchange, model, wanted.prompt, () =>
+      request.stream ? streamed(exchange, model, request, wanted) : whole(exchange, model, request, wanted),
+    ),
   );
 };
 
@@ -72,12 +74,12 @@ const callItem = (id: string, { id: callId, name, arguments: given }: ToolCall, 
 
 type OutputItem = ReturnType<typeof reasoningItem> | ReturnType<typeof messageItem> | ReturnType<typeof callItem>;
 
-function outputOf({ reply, finish }: Answer): readonly OutputItem[] {
+function outputOf({ reply, content, finish }: Answer): readonly OutputItem[] {
   const status = finish === "length" ? "incomplete" : "completed";
-  const { reasoning, content, calls } = reply;
+  const { reasoning, calls } = reply;
   return [
     ...(reasoning === "" ? [] : [reasoningItem(newId("rs", "_"), reasoning)]),
-    ...(content === "" && calls.length > 0 ? [] : [messageItem(newId("msg", "_"), content, status)]),
+    ...(content === null ? [] : [messageItem(newId("msg", "_"), content, status)]),
     ...calls.map((call) => callItem(newId("fc", "_"), call, "completed")),
   ];
 }
@@ -90,7 +92,7 @@ function endOf(answer: Answer, output: readonly OutputItem[]) {
     status: isCut ? ("incomplete" as const) : ("completed" as const),
     incomplete_details: isCut ? { reason: "max_output_tokens" } : null,
     output,
-    output_text: answer.reply.content,
+    output_text: answer.content ?? "",
     usage: {
       input_tokens: usage.prompt_tokens,
       input_tokens_details: usage.prompt_tokens_details,

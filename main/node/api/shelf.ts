@@ -11,6 +11,8 @@ export interface TakenModel {
   readonly id: string;
   /** Its handle in the engine. */
   readonly handle: string;
+  /** What its chat template means for a request with tools: a sentence where it leaves them out. Never throws. */
+  toolNote(): Promise<string | null>;
   release(): void;
 }
 
@@ -29,6 +31,7 @@ export interface Shelf {
 interface Slot {
   readonly model: OfferedModel;
   readonly handle: Promise<string>;
+  toolNote?: Promise<string | null>;
   isOpen: boolean;
   users: number;
   used: number;
@@ -88,6 +91,13 @@ export function createShelf({ client, offered, memoryBytes, onChange }: ShelfOpt
     return slot;
   };
 
+  const toolNote = async (handle: string): Promise<string | null> => {
+    const conversation = { kind: "sample", id: "tools" } as const;
+    const { abilities } = await client.call("template.inspect", { model: handle, conversation });
+    const tools = abilities.find(({ id }) => id === "tools");
+    return tools?.state === "left-out" ? tools.sentence : null;
+  };
+
   return {
     offered,
     list: () =>
@@ -102,7 +112,11 @@ export function createShelf({ client, offered, memoryBytes, onChange }: ShelfOpt
       if (found !== undefined) return found;
       const some = offered.slice(0, 20).map(({ id }) => id);
       const all = `${some.join(", ")}${offered.length > some.length ? " …" : ""}`;
-      if (name === undefined) throw new ApiError(400, `model: got none, expected one of ${all}`, { param: "model" });
+      if (name === undefined)
+        throw new ApiError(400, `model: got none, expected one of ${all}`, {
+          param: "model",
+          code: "missing_required_parameter",
+        });
       throw new ApiError(404, `model: got ${JSON.stringify(name.slice(0, 200))}, expected one of ${all}`, {
         param: "model",
         code: "model_not_found",
@@ -119,7 +133,12 @@ export function createShelf({ client, offered, memoryBytes, onChange }: ShelfOpt
         isHeld = false;
       };
       try {
-        return { id: model.id, handle: await slot.handle, release };
+        const handle = await slot.handle;
+        return {
+          ...{ id: model.id, handle, release },
+          // A model without a template says so itself.
+          toolNote: () => (slot.toolNote ??= toolNote(handle).catch(() => null)),
+        };
       } catch (error) {
         release();
         throw error;

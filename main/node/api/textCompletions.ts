@@ -8,7 +8,7 @@ import { newId, seconds, timingsOf } from "./chatCompletions.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
 import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
 import type { RunInput } from "./fields.ts";
-import { parsed, refused, samplingOf, sharedFields, stopsOf } from "./fields.ts";
+import { limitOf, parsed, refused, samplingOf, sharedFields, stopsOf, tokenLimit } from "./fields.ts";
 import { textLogprobs } from "./logprobs.ts";
 import type { TakenModel } from "./shelf.ts";
 
@@ -21,13 +21,16 @@ const id = z
 
 const schema = z.object({
   ...sharedFields,
-  prompt: z.union([
-    z.string(),
-    z.array(z.string()).min(1).max(MOST_PROMPTS),
-    z.array(id).min(1),
-    z.array(z.array(id).min(1)).min(1).max(MOST_PROMPTS),
-  ]),
-  max_tokens: z.number().int().min(1).max(1_048_576).optional(),
+  prompt: z.union(
+    [
+      z.string(),
+      z.array(z.string()).min(1).max(MOST_PROMPTS),
+      z.array(id).min(1),
+      z.array(z.array(id).min(1)).min(1).max(MOST_PROMPTS),
+    ],
+    { error: `expected a text or the ids of tokens, or 1 to ${MOST_PROMPTS} of them` },
+  ),
+  max_tokens: tokenLimit,
   n_predict: z.number().int().min(-1).max(1_048_576).optional(),
   logprobs: z.number().int().min(0).max(20).optional(),
 });
@@ -63,12 +66,11 @@ function promptsOf(prompt: Request["prompt"]): readonly Prompt[] {
 }
 
 function wantedOf(request: Request, prompt: Prompt): Wanted {
-  const most = request.max_tokens ?? request.n_predict;
   return {
     prompt,
     sampling: samplingOf(request),
     stop: stopsOf(request),
-    maxTokens: most === undefined || most < 1 ? null : most,
+    maxTokens: limitOf(request.max_tokens ?? request.n_predict),
     alternatives: request.logprobs ?? 0,
     ignoreEnd: request.ignore_eos,
     oneCall: false,

@@ -232,7 +232,7 @@ export function decimal(name: string, text: string, low: number, high: number): 
 }
 
 /** The devices that the engine has. */
-export const devicesOf = async ({ client }: Command): Promise<readonly DeviceInfo[]> =>
+export const devicesOf = async ({ client }: Pick<Command, "client">): Promise<readonly DeviceInfo[]> =>
   (await client.call("engine.info", {})).devices;
 
 /** "cpu, mlx or coreml" */
@@ -241,7 +241,7 @@ export const orList = (names: readonly string[]): string =>
 
 /** The id of a device with this capability. `what` names the caller in the error. */
 export async function deviceOption(
-  command: Command,
+  command: Pick<Command, "client">,
   text: string,
   capability: Capability = "tokens",
   what = "--device",

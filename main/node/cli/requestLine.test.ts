@@ -12,14 +12,15 @@ const STATS: RunStats = {
 };
 
 /** What a server prints of a request whose run had these numbers. */
-function lineOf(stats: RunStats): string {
+function lineOf(stats: RunStats, ...notes: readonly string[]): string {
   const log = createRequestLog(false);
   const lines: string[] = [];
-  log.listen((request, recomputed) => {
-    if (request.state === "done") lines.push(requestLine(request, recomputed));
+  log.listen((request, beside) => {
+    if (request.state === "done") lines.push(requestLine(request, beside));
   });
   const entry = log.begin("POST", "/v1/completions");
-  entry.stats(stats, true);
+  entry.prompt()(0, stats, true);
+  for (const note of notes) entry.note(note);
   entry.update({ state: "done", status: 200 });
   return lines.join("\n");
 }
@@ -30,5 +31,11 @@ it("says how much of a prompt was known, what was computed again, and why", () =
   const because = "its states cannot go back";
   expect(lineOf({ ...STATS, recomputed: { tokens: 12, because } })).toContain(
     `  30 prompt tokens, reused 10, recomputed 12, because ${because}  4 written`,
+  );
+});
+
+it("says what of a request was left out", () => {
+  expect(lineOf(STATS, "The model is not told of its tools.")).toMatch(
+    / 4 written {2}The model is not told of its tools\.$/,
   );
 });

@@ -29,6 +29,9 @@ it("answers the curl line of its page, logs it without texts, comes back after i
   const { stdout } = await run("/bin/sh", ["-c", line], { env: { ...process.env, RLX_API_KEY: key } });
   const answer = JSON.parse(stdout) as { choices: { message: { content: string } }[] };
   expect(answer.choices[0]?.message.content).not.toBe("");
+  // A bundler drops what it takes to have no effect.
+  const misnamed = await fetch(`${start.url}/models/%E0%A4`, { headers: { authorization: `Bearer ${key}` } });
+  expect(misnamed.status).toBe(404);
   await server.shows(/ 200 POST \/v1\/chat\/completions {2}rlx-sample {2}13 prompt tokens/);
 
   const { stdout: children } = await run("pgrep", ["-P", String(server.pid())]);
@@ -62,4 +65,10 @@ it.each([
   const { code, err } = await rlx(words, { home });
   expect(code).toBeGreaterThan(0);
   expect(err).toContain(said);
+});
+
+it("a device that is none ends it as it ends every other command", async () => {
+  const { code, out, err } = await rlx(["serve", "--api", SAMPLE, "--device", "gpu"], { home });
+  const other = await rlx(["bench", SAMPLE, "--device", "gpu"], { home });
+  expect([code, out, err.split("\n")[0]]).toEqual([other.code, "", other.err.split("\n")[0]]);
 });

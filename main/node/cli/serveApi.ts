@@ -5,7 +5,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { startApi } from "../api/apiServer.ts";
 import { engineClient } from "../api/engineClient.ts";
 import { createEngineProcess } from "../serve/engineProcess.ts";
-import { oneOf, requireName, wholeNumber } from "./client.ts";
+import { deviceOption, oneOf, requireName, wholeNumber } from "./client.ts";
 import { harmless } from "./output.ts";
 import { cacheTypeGiven } from "./precision.ts";
 import { requestLine } from "./requestLine.ts";
@@ -75,9 +75,10 @@ export async function serveApi(
   });
   const client = engineClient(engine);
   try {
+    await deviceOption({ client }, input.device);
     const serving = await startApi({ ...input, client });
-    serving.log.listen((request, recomputed) => {
-      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request, recomputed)}\n`);
+    serving.log.listen((request, beside) => {
+      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request, beside)}\n`);
     });
     const { running } = serving.status();
     const models = running?.models.map(({ id }) => id) ?? [];
