@@ -45,7 +45,12 @@ it("names models of this machine by a click, each once, also without an open mod
     calls: { "recents.list": () => ({ recents }) },
     streams: {
       async *"models.find"() {
-        yield { models: [found("/m/a.gguf"), found("/m/b.gguf"), found("/m/c", "no")], places: [], usual: true, complete: true };
+        yield {
+          models: [found("/m/a.gguf"), found("/m/b.gguf"), found("/m/c", "no")],
+          places: [],
+          usual: true,
+          complete: true,
+        };
       },
     },
   });
