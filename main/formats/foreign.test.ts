@@ -62,6 +62,7 @@ describe("a file of another format", () => {
       "a/tokenizer_config.json",
       "model.safetensors.index.json",
       "special_tokens_map.json",
+      "Qwen3-0.6B",
     ])
       expect(foreignFile(name, latin('{"model_type": "llama"}'))).toBeUndefined();
   });

@@ -165,7 +165,8 @@ const SIGNS: readonly Sign[] = [
   },
   {
     ...{ id: "json", what: "JSON, but no file of a Hugging Face model", hint: OPEN_A_MODEL },
-    fits: (start) => isJson(start) && !MODEL_JSON.test(start.name),
+    // A folder's own name stands for its config.json.
+    fits: (start) => isJson(start) && start.name.endsWith(".json") && !MODEL_JSON.test(start.name),
   },
   { ...{ id: "sqlite", what: "a SQLite database", hint: OPEN_A_MODEL }, fits: begins("SQLite format 3\u0000") },
   {
