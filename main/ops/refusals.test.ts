@@ -9,6 +9,11 @@ it.each([
     "%u = input : f32[7,3]\n%i = input : i32[]\n%y = scatter_add(%u, %i) {axis: 7, size: 4}",
     "[scatter_add] updates f32[7,3] do not hold the axes of i32[] at axis 7",
   ],
+  [
+    "swiglu_clamped with a limit below 0",
+    "%g = input : f32[3]\n%y = swiglu_clamped(%g, %g) {limit: -0.5, alpha: 1, shift: 1}",
+    "[swiglu_clamped] limit: got -0.5, expected a number from 0",
+  ],
 ])("%s", (_, body, message) => {
   expect(() => parseGraph(opTable, `graph "g" {\n${body}\nreturn "y" = %y\n}`)).toThrow(message);
 });
