@@ -14,6 +14,11 @@ it.each([
     "%g = input : f32[3]\n%y = swiglu_clamped(%g, %g) {limit: -0.5, alpha: 1, shift: 1}",
     "[swiglu_clamped] limit: got -0.5, expected a number from 0",
   ],
+  [
+    "a mean of whole numbers",
+    '%x = input : i32[3]\n%y = reduce(%x) {kind: "mean", axes: [0]}',
+    "[reduce] mean takes floats, got i32",
+  ],
 ])("%s", (_, body, message) => {
   expect(() => parseGraph(opTable, `graph "g" {\n${body}\nreturn "y" = %y\n}`)).toThrow(message);
 });
