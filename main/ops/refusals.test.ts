@@ -19,6 +19,16 @@ it.each([
     '%x = input : i32[3]\n%y = reduce(%x) {kind: "mean", axes: [0]}',
     "[reduce] mean takes floats, got i32",
   ],
+  [
+    "peaks of an empty spectrum",
+    "%x = input : f32[2,0]\n%y = welch_peaks(%x) {k: 1, segments: 2}",
+    "[welch_peaks] got f32[2,0], 2 segments, k 1; expected [batch · segments, 2N] with N from 1 and k of at most 1",
+  ],
+  [
+    "mels of an empty spectrum",
+    '%x = input : f32[2,0]\n%f = input : f32[3,1]\n%y = log_mel(%x, %f) {loudest: "frame"}',
+    "[log_mel] got f32[2,0] and f32[3,1], expected a spectrum [.., 2N] with N from 1 and filters [mels, 1]",
+  ],
 ])("%s", (_, body, message) => {
   expect(() => parseGraph(opTable, `graph "g" {\n${body}\nreturn "y" = %y\n}`)).toThrow(message);
 });

@@ -24,13 +24,14 @@ const [LEAST, DECADES] = [1e-10, 8];
 const binsOf = (count: number): number => Math.floor(count / 2) + 1;
 
 function infer([spectrum, filters]: readonly [TensorType, TensorType], { loudest }: LogMelAttrs): TensorType {
-  const bins = binsOf(countOf("log_mel", spectrum));
+  const count = countOf("log_mel", spectrum);
+  const bins = binsOf(count);
   const mels = filters.shape[0] ?? 1;
   const fits = filters.dtype === spectrum.dtype && sameShape(filters.shape, [mels, bins]);
-  if (!fits || spectrum.shape.length < (loudest === "all" ? 2 : 1))
+  if (!fits || count === 0 || spectrum.shape.length < (loudest === "all" ? 2 : 1))
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[log_mel] got ${formatType(spectrum)} and ${formatType(filters)}, expected a spectrum [${loudest === "all" ? ".., frames" : ".."}, 2N] and filters [mels, ${bins}]`,
+      `[log_mel] got ${formatType(spectrum)} and ${formatType(filters)}, expected a spectrum [${loudest === "all" ? ".., frames" : ".."}, 2N] with N from 1 and filters [mels, ${bins}]`,
     );
   return tensor(plainDType(spectrum.dtype, "log_mel"), [...spectrum.shape.slice(0, -1), mels]);
 }
