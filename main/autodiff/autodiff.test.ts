@@ -90,6 +90,24 @@ describe("gradients", () => {
     expect([...outputs["second.x"]!.data]).toEqual([6, -12, 18]);
   });
 
+  it("of powers by an exponent of 0 are 0, whatever the base is, and so are theirs", () => {
+    const b = new GraphBuilder(opTable, "powers");
+    const g = typedBuilder(b);
+    const x = b.input("x", tensor("f32", [6]));
+    b.output("y", g.pow([x, g.constant(hostScalar("f32", 0))]));
+    const first = gradientGraph(b.finish(), { of: ["y"], wrt: ["x"] });
+    const second = gradientGraph(first, { of: ["gradient.x"], wrt: ["x"], prefix: "second" });
+    const ones = hostTensor("f32", [6], [1, 1, 1, 1, 1, 1]);
+    const given = {
+      x: hostTensor("f32", [6], [0, -0, NaN, Infinity, -2, 3]),
+      "cotangent.y": ones,
+      "cotangent.gradient.x": ones,
+    };
+    const { outputs } = finish(evaluate(second, { inputs: given }));
+    for (const name of ["gradient.x", "second.x"])
+      expect(outputs[name]!.data.map(Math.abs), name).toEqual(new Float64Array(6));
+  });
+
   it("stop where they are told to, and are zero where nothing depends", () => {
     const b = new GraphBuilder(opTable, "stop");
     const g = typedBuilder(b);

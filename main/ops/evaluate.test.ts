@@ -1,8 +1,10 @@
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
+import { GraphBuilder } from "../ir/builder.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../testing/tinyModels.ts";
 import { evaluate } from "./evaluate.ts";
+import { opTable } from "./index.ts";
 import { registerCustomKernel } from "./signal/customKernels.ts";
 
 const inputs = {
@@ -36,6 +38,20 @@ describe("the reference evaluator", () => {
     expect(() => finish(evaluate(model, { inputs: full, param: tinyParam }))).toThrow(code("RUN_CONTEXT_FULL"));
     const outside = { ...inputs, tokens: hostTensor("i32", [2], [5, 4800]) };
     expect(() => finish(evaluate(model, { inputs: outside, param: tinyParam }))).toThrow(code("RUN_FAILED"));
+  });
+
+  it("names a symbol that nothing tells", () => {
+    const b = new GraphBuilder(opTable, "counted");
+    b.output("y", b.apply("iota", [], { shape: [3, "2*T"], axis: 1 })[0]!);
+    const graph = b.finish();
+    expect(() => finish(evaluate(graph, { inputs: {} }))).toThrow(
+      expect.objectContaining({
+        code: "INPUT_ARGUMENT",
+        message: "[iota] size of the result: got [3,2*T], expected a number for T",
+      }),
+    );
+    const { outputs } = finish(evaluate(graph, { inputs: {}, bindings: { T: 1 } }));
+    expect([...outputs["y"]!.data]).toEqual([0, 1, 0, 1, 0, 1]);
   });
 
   it("stops when it is cancelled", () => {

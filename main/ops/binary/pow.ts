@@ -29,11 +29,14 @@ export const pow: Binary<"pow"> = binaryOp("pow", {
     numpy:
       "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
   },
-  // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0.
+  // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0, and the first at b = 0: there a^0 is 1 whatever a is, and
+  // of a that is 0 or NaN the product would be no number.
   gradient: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
-    const da = g.mul([ct, g.mul([b, g.pow([a, g.sub([b, scalarLike(g, b, 1)])])])]);
-    const isZero = g.compare([a, scalarLike(g, a, 0)], { op: "eq" });
-    const ln = g.log([g.where([isZero, scalarLike(g, a, 1), a])]);
+    const [zero, one] = [scalarLike(g, a, 0), scalarLike(g, a, 1)];
+    const isNumber = g.compare([g.abs([a]), zero], { op: "gt" });
+    const isOne = g.logical_and([g.compare([b, zero], { op: "eq" }), g.logical_not([isNumber])]);
+    const da = g.mul([ct, g.mul([b, g.pow([g.where([isOne, one, a]), g.sub([b, one])])])]);
+    const ln = g.log([g.where([g.compare([a, zero], { op: "eq" }), one, a])]);
     return [da, g.mul([ct, g.mul([y, ln])])];
   },
   traits: ["sensitive"],

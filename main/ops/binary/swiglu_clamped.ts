@@ -1,3 +1,4 @@
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
@@ -31,8 +32,11 @@ export const swiglu_clamped: Op<"swiglu_clamped", SwigluClampedAttrs, 2> = defin
   operands: ["gate", "up"],
   outputs: "one",
   attributes: { limit: attr.float(), alpha: attr.float(), shift: attr.float() },
-  infer: ([a, b]) =>
-    tensor(commonDType("swiglu_clamped", "floats", a, b), broadcastShapes(a.shape, b.shape, "swiglu_clamped")),
+  infer: ([a, b], { limit }) => {
+    if (!(limit >= 0))
+      throw new WorkbenchError("IR_ATTRIBUTE", `[swiglu_clamped] limit: got ${limit}, expected a number from 0`);
+    return tensor(commonDType("swiglu_clamped", "floats", a, b), broadcastShapes(a.shape, b.shape, "swiglu_clamped"));
+  },
   reference: (inputs, { limit, alpha, shift }) =>
     referenceBinary((gate, up) => {
       const g = Math.min(gate, limit);

@@ -6,6 +6,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import type { Shape } from "../../ir/dim.ts";
+import { dimSymbols } from "../../ir/dim.ts";
 import type { TensorType } from "../../ir/type.ts";
 
 /** An element that is there by construction. */
@@ -85,12 +86,17 @@ export function mapTensor(x: HostTensor, f: (value: number) => number, dtype = x
   return hostTensor(dtype, x.shape, x.data.map(f));
 }
 
-/** Sizes of a result that the evaluator has bound. */
+/** Sizes of a result that the evaluator has bound; one that nothing tells is a fault of what the run was given. */
 export function boundShape(type: TensorType | undefined, op: string): readonly number[] {
   invariant(type, `[${op}] the reference was given no output type`);
   return type.shape.map((dim) => {
-    invariant(typeof dim === "number", `[${op}] the reference was given a symbolic output type`);
-    return dim;
+    if (typeof dim === "number") return dim;
+    const symbols = dimSymbols(dim).join(", ");
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[${op}] size of the result: got [${type.shape.join(",")}], expected a number for ${symbols}`,
+      { hint: `No input tells ${symbols}: give it among the symbols.` },
+    );
   });
 }
 

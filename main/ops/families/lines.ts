@@ -1,11 +1,14 @@
 /** Ops that make one number of all along some axes: their types, and a reference line by line. */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
+import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, normalizeAxis, sameShape } from "../../ir/type.ts";
+import type { OpBuilder } from "../opBuilder.ts";
 import { reduce } from "../reduce/reduce.ts";
+import { bordered, scalarLike } from "./constants.ts";
 import { at, boundShape } from "./host.ts";
 
 export interface LinesAttrs {
@@ -34,6 +37,20 @@ export function inferLinePairs(op: string, [x, y]: readonly [TensorType, TensorT
       },
     );
   return inferLines(op, x, attrs);
+}
+
+/**
+ * The largest along some axes, and `least` where there are no elements, which no element is below: `reduce` has no largest of
+ * nothing. An axis of a size that only the run knows may be empty then, and is one longer here.
+ */
+export function largest(g: OpBuilder, x: Value, { axes, keepDims = false }: LinesAttrs, least: number): Value {
+  const { shape } = g.typeOf(x);
+  const own = axes.map((axis) => normalizeAxis(axis, shape.length, "lines"));
+  if (own.some((axis) => shape[axis] === 0))
+    return g.add([g.reduce([x], { kind: "sum", axes, keepDims }), scalarLike(g, x, least)]);
+  const open = own.filter((axis) => typeof shape[axis] !== "number");
+  const longer = open.reduce((v, axis) => bordered(g, v, axis, [0, 1], least), x);
+  return g.reduce([longer], { kind: "max", axes, keepDims });
 }
 
 /** `f` of the numbers of each line, those of all axes together. */

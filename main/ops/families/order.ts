@@ -11,6 +11,7 @@ import type { Backends, Sample } from "../defineOp.ts";
 import { decomposed } from "../defineOp.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { axisParam } from "./axes.ts";
+import { filled } from "./constants.ts";
 import { at, forEachLine } from "./host.ts";
 import { whole } from "./positions.ts";
 import { integers, normal, sample, values, withDoubles } from "./samples.ts";
@@ -31,6 +32,8 @@ export const orderParts =
     const last = shape.length - 1;
     const perm = [...shape.keys()].filter((i) => i !== along).concat(along);
     const size = staticDim(shape[along] ?? 1, op);
+    // Nothing to order, and topk gives one at least.
+    if (size === 0) return op === "sort" ? g.reshape([x], { shape }) : filled(g, "i32", shape, 0);
     const turn = (v: Value): Value => (descending ? v : g.reverse([v], { axes: [last] }));
     const [top, where] = g.topk([turn(g.transpose([x], { perm }))], { k: size });
     const found = turn((op === "sort" ? top : where) ?? x);
@@ -96,4 +99,5 @@ export const orderSamples: readonly Sample<OrderAttrs>[] = withDoubles([
   sample("whole numbers", [integers(5, [2, 7], -9, 9)], { axis: 1, descending: false }),
   sample("long whole numbers", [integers(6, [5], -(2 ** 40), 2 ** 40, "i64")], { axis: 0, descending: true }),
   sample("no lines", [values([], [0, 3])], { axis: 1, descending: false }),
+  sample("an empty axis", [values([], [2, 0, 3])], { axis: 1, descending: false }),
 ]);

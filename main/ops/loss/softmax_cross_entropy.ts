@@ -9,6 +9,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at } from "../families/host.ts";
+import { largest } from "../families/lines.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
 import { integers, normal, sample, uniform, values, withDoubles } from "../families/samples.ts";
@@ -28,17 +29,20 @@ function infer([logits, labels]: readonly [TensorType, TensorType]): TensorType 
   return tensor(plainDType(logits.dtype, "softmax_cross_entropy"), rows);
 }
 
-/** log Σ e^l − l[label], or Σt · log Σ e^l − Σ t·l; the largest logit is taken out of both terms. */
+/** log Σ e^l − l[label], or Σ t · (log Σ e^l − l); the largest logit is taken out of both terms. */
 function parts(g: OpBuilder, [logits, labels]: readonly [Value, Value]): Value {
   const { shape } = g.typeOf(logits);
   const axes = [shape.length - 1];
   const sum = (x: Value): Value => g.reduce([x], { kind: "sum", axes });
-  const low = g.sub([logits, g.stop_gradient([g.reduce([logits], { kind: "max", axes, keepDims: true })])]);
+  const low = g.sub([logits, g.stop_gradient([largest(g, logits, { axes, keepDims: true }, -Infinity)])]);
   const total = g.log([sum(g.exp([low]))]);
-  if (g.typeOf(labels).dtype !== "i32") return g.sub([g.mul([total, sum(labels)]), sum(g.mul([labels, low]))]);
+  if (g.typeOf(labels).dtype !== "i32") {
+    const column = g.reshape([total], { shape: [...shape.slice(0, -1), 1] });
+    return sum(g.mul([labels, g.sub([column, low])]));
+  }
   const isOwn = g.one_hot([labels], { depth: shape.at(-1) ?? 1, dtype: "bool" });
   const zero = scalarLike(g, logits, 0);
-  const isClass = g.reduce([g.cast([isOwn], { to: "i32" })], { kind: "max", axes });
+  const isClass = sum(g.cast([isOwn], { to: "i32" }));
   const lost = g.sub([total, sum(g.where([isOwn, low, zero]))]);
   return g.where([g.compare([isClass, scalarLike(g, isClass, 0)], { op: "gt" }), lost, zero]);
 }
@@ -99,5 +103,8 @@ export const softmax_cross_entropy: Op<"softmax_cross_entropy", NoAttrs, 2> = de
       { differentiable: false },
     ),
     sample("no rows", [values([], [0, 3]), values([], [0], "i32")], {}),
+    sample("no classes", [values([], [5, 0]), values([0, 1, -1, 0, 2], [5], "i32")], {}),
+    sample("no classes, symbolic", [values([], [2, "T"]), values([], [2, "T"])], {}, { bindings: { T: 0 } }),
+    sample("no classes, shares", [values([], [2, 0]), values([], [2, 0])], {}),
   ]),
 });

@@ -11,6 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
 import type { BitsAttrs } from "../families/fakeQuantize.ts";
 import { bitsSchema, gridParts, mostOf, onGrid, stepTo } from "../families/fakeQuantize.ts";
+import { largest } from "../families/lines.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
 import { normal, sample, uniform, values, withDoubles } from "../families/samples.ts";
@@ -52,7 +53,7 @@ function ownStep(x: HostTensor, { bits, axes }: FakeQuantizeAttrs): HostTensor {
 function parts(g: OpBuilder, [x, given]: InputsOf<Arity, Value>, { bits, axes }: FakeQuantizeAttrs): Value {
   if (given !== undefined) return gridParts(g, x, g.stop_gradient([given]), bits);
   const shared = sharedAxes(g.typeOf(x).shape.length, axes);
-  const most = g.reduce([g.abs([x])], { kind: "max", axes: shared, keepDims: true });
+  const most = largest(g, g.abs([x]), { axes: shared, keepDims: true }, 0);
   const wide = g.mul([most, scalarLike(g, x, 1 / mostOf(bits))]);
   const hasWidth = g.compare([wide, scalarLike(g, x, 0)], { op: "gt" });
   const step = g.stop_gradient([g.where([hasWidth, wide, scalarLike(g, x, 1)])]);
@@ -74,7 +75,7 @@ export const fake_quantize: Op<"fake_quantize", FakeQuantizeAttrs, Arity> = defi
     numpy: lines(
       "most = 2 ** (a['bits'] - 1) - 1",
       "axes = None if a.get('axes') is None else tuple(a['axes'])",
-      "wide = np.max(np.abs(x0), axis=axes, keepdims=True) / most",
+      "wide = np.max(np.abs(x0), axis=axes, keepdims=True, initial=0) / most",
       "step = xs[1] if len(xs) > 1 else np.where(wide > 0, wide, 1)",
       "end = most if len(xs) > 1 else np.inf",
       "np.clip(np.rint(x0 / step), -end, end) * step",
@@ -99,6 +100,8 @@ export const fake_quantize: Op<"fake_quantize", FakeQuantizeAttrs, Arity> = defi
       { differentiable: false },
     ),
     sample("nothing but zeros", [values([0, 0, 0])], { bits: 8 }, { differentiable: false }),
+    sample("an empty axis", [values([], [3, 0])], { bits: 8, axes: [1] }, { differentiable: false }),
+    sample("nothing at all", [values([], [0])], { bits: 4 }, { differentiable: false }),
     sample(
       "NaN and infinities",
       [values([NaN, Infinity, -Infinity, 1]), values([0.25], [])],

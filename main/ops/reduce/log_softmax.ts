@@ -7,6 +7,7 @@ import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { axisBatching, axisParam } from "../families/axes.ts";
 import { at, forEachLine } from "../families/host.ts";
+import { largest } from "../families/lines.ts";
 import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -16,8 +17,7 @@ export interface LogSoftmaxAttrs {
 }
 
 function parts(g: OpBuilder, [x]: readonly [Value], { axis }: LogSoftmaxAttrs): Value {
-  const largest = g.reduce([x], { kind: "max", axes: [axis], keepDims: true });
-  const below = g.sub([x, largest]);
+  const below = g.sub([x, largest(g, x, { axes: [axis], keepDims: true }, -Infinity)]);
   return g.sub([below, g.log([g.reduce([g.exp([below])], { kind: "sum", axes: [axis], keepDims: true })])]);
 }
 
@@ -38,13 +38,13 @@ export const log_softmax: Op<"log_softmax", LogSoftmaxAttrs, 1> = defineOp({
     const out = x.data.slice();
     forEachLine(x.shape, along, (start, stride) => {
       const line = Array.from({ length: size }, (_, i) => at(x.data, start + i * stride));
-      const largest = line.reduce((most, value) => Math.max(most, value), -Infinity);
-      const log = Math.log(line.reduce((sum, value) => sum + Math.exp(value - largest), 0));
-      line.forEach((value, i) => (out[start + i * stride] = value - largest - log));
+      const most = line.reduce((a, b) => Math.max(a, b), -Infinity);
+      const log = Math.log(line.reduce((sum, value) => sum + Math.exp(value - most), 0));
+      line.forEach((value, i) => (out[start + i * stride] = value - most - log));
     });
     return hostTensor(x.dtype, x.shape, out);
   },
-  oracle: { numpy: 'scipy.special.log_softmax(x0, a["axis"])' },
+  oracle: { numpy: 'scipy.special.log_softmax(x0, a["axis"]) if x0.size > 0 else x0' },
   // dx = ct - softmax(x) Σ ct
   gradient: {
     kind: "vjp",
@@ -66,5 +66,7 @@ export const log_softmax: Op<"log_softmax", LogSoftmaxAttrs, 1> = defineOp({
     sample("symbolic rows", [normal(3, ["T", 7], 3)], { axis: 1 }, { bindings: { T: 3 } }),
     sample("large values", [values([1000, 1001, 999, -1000])], { axis: 0 }),
     sample("no rows", [values([], [0, 3])], { axis: 1 }),
+    sample("a symbolic axis without elements", [values([], [3, "T"])], { axis: 1 }, { bindings: { T: 0 } }),
+    sample("an empty axis", [values([], [3, 0])], { axis: 1 }),
   ]),
 });

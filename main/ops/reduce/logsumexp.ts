@@ -2,15 +2,15 @@ import type { Value } from "../../ir/graph.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { byParts } from "../families/parts.ts";
-import { inferLines, linesSchema, mapLines } from "../families/lines.ts";
+import { inferLines, largest, linesSchema, mapLines } from "../families/lines.ts";
 import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import type { LinesAttrs } from "../families/lines.ts";
 import { scalarLike } from "../families/constants.ts";
 
-/** The largest is taken out where it is a number. */
+/** The largest is taken out where it is a number: of no elements it is −∞, and so is the logarithm of their sum. */
 function parts(g: OpBuilder, [x]: readonly [Value], { axes, keepDims = false }: LinesAttrs): Value {
-  const most = g.reduce([x], { kind: "max", axes, keepDims: true });
+  const most = largest(g, x, { axes, keepDims: true }, -Infinity);
   const base = g.stop_gradient([g.where([g.is_finite([most]), most, scalarLike(g, x, 0)])]);
   const sum = g.reduce([g.exp([g.sub([x, base])])], { kind: "sum", axes, keepDims });
   const log = g.log([sum]);
@@ -46,5 +46,13 @@ export const logsumexp: Op<"logsumexp", LinesAttrs, 1> = defineOp({
       { differentiable: false },
     ),
     sample("no lines", [values([], [0, 3])], { axes: [1] }),
+    sample("an empty axis", [values([], [3, 0, 4])], { axes: [1] }, { differentiable: false }),
+    sample(
+      "a symbolic axis without elements",
+      [values([], [3, "T"])],
+      { axes: [1] },
+      { bindings: { T: 0 }, differentiable: false },
+    ),
+    sample("no elements, kept", [values([], [0])], { axes: [-1], keepDims: true }, { differentiable: false }),
   ]),
 });

@@ -161,9 +161,11 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   infer: ([x]: readonly [TensorType], attrs) => {
     const dtype = plainDType(x.dtype, "reduce");
     if (!isFloat(dtype) && !(isInteger(dtype) && attrs.kind !== "mean"))
-      throw new WorkbenchError("IR_TYPE", `[reduce] ${attrs.kind} takes numbers, got ${dtype}`, {
-        hint: "Insert a cast.",
-      });
+      throw new WorkbenchError(
+        "IR_TYPE",
+        `[reduce] ${attrs.kind} takes ${attrs.kind === "mean" ? "floats" : "numbers"}, got ${dtype}`,
+        { hint: "Insert a cast." },
+      );
     const axes = axesOf(attrs, x.shape.length);
     const kept = x.shape.filter((_, i) => !axes.includes(i));
     const isExtreme = attrs.kind === "max" || attrs.kind === "min";

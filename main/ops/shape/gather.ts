@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { isInteger, isPacked } from "../../ir/dtype.ts";
@@ -83,9 +83,11 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     coreml: milNative((e, [x, indices], { axis }, node) => {
       const [table] = node.inputs;
       const rows = table?.shape.length === 2 && normalizeAxis(axis, 2, "gather") === 0;
-      if (rows) return e.rows(x, indices);
-      const plain = x.weight === undefined ? x : e.dense(x);
-      return e.op("gather", { x: plain, indices, axis, batch_dims: 0, validate_indices: false });
+      if (rows && table.dtype !== "bool") return e.rows(x, indices);
+      // MIL's gather takes numbers alone: truth values go through it as int32.
+      const plain = table?.dtype === "bool" ? e.cast(milPlain(e, x), "int32") : milPlain(e, x);
+      const picked = e.op("gather", { x: plain, indices, axis, batch_dims: 0, validate_indices: false });
+      return table?.dtype === "bool" ? e.cast(picked, "bool") : picked;
     }),
     mlx: {
       kind: "native",
@@ -101,6 +103,8 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     sample("middle axis, matrix of indices", [normal(3, [2, 5, 3]), integers(4, [2, 2], 0, 4)], { axis: 1 }),
     sample("symbolic indices", [normal(5, [7, 3]), integers(6, ["T"], 0, 6)], { axis: 0 }, { bindings: { T: 3 } }),
     sample("last axis, one index", [normal(7, [3, 5]), integers(8, [], 0, 4)], { axis: -1 }),
+    sample("truth values", [integers(15, [5], 0, 1, "bool"), integers(16, [3], 0, 4)], { axis: 0 }),
+    sample("rows of truth values", [integers(17, [4, 3], 0, 1, "bool"), integers(18, [2], 0, 3)], { axis: 0 }),
     sample("packed experts", [weight(13, [4, 3, 32], "q8_0"), integers(14, [2], 0, 3)], { axis: 0 }),
     sample("packed rows", [weight(9, [6, 32], "q8_0"), integers(10, [3], 0, 5)], { axis: 0 }),
     sample("half table", [weight(11, [6, 5], "f16"), integers(12, [3], 0, 5)], { axis: 0 }, { differentiable: false }),

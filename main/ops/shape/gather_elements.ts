@@ -64,6 +64,7 @@ export const gather_elements: Op<"gather_elements", GatherElementsAttrs, 2> = de
     sample("middle of three", [normal(3, [2, 3, 2]), integers(4, [2, 5, 2], 0, 2)], { axis: 1 }),
     sample("symbolic rows", [normal(5, ["T", 3]), integers(6, ["T", 2], 0, 2)], { axis: 1 }, { bindings: { T: 3 } }),
     sample("whole numbers", [integers(7, [4], -9, 9), integers(8, [6], 0, 3)], { axis: 0 }),
+    sample("truth values", [integers(9, [3, 4], 0, 1, "bool"), integers(10, [3, 2], 0, 3)], { axis: 1 }),
     sample("no rows", [values([], [0, 3]), values([], [0, 2], "i32")], { axis: 1 }),
   ]),
 });

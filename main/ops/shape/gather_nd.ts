@@ -52,6 +52,7 @@ export const gather_nd: Op<"gather_nd", NoAttrs, 2> = defineOp({
     sample("rows of two axes", [normal(2, [2, 3, 4]), values([1, 2, 0, 0], [2, 1, 2], "i32")], {}),
     sample("symbolic count", [normal(3, [5, 3]), integers(4, ["T", 1], 0, 4)], {}, { bindings: { T: 3 } }),
     sample("whole numbers", [integers(5, [4], -9, 9), integers(6, [2, 3, 1], 0, 3)], {}),
+    sample("truth values", [integers(8, [3, 2], 0, 1, "bool"), values([0, 1, 2, 0, 1, 1], [3, 2], "i32")], {}),
     sample("no positions", [normal(7, [2, 3]), values([], [0, 2], "i32")], {}),
   ]),
 });

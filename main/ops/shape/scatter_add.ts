@@ -39,7 +39,9 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
     const { axis } = attrs;
     if (!isInteger(indices.dtype))
       throw new WorkbenchError("IR_TYPE", `[scatter_add] indices: got ${formatType(indices)}, expected i32`);
-    if (!sameShape(updates.shape.slice(axis, axis + indices.shape.length), indices.shape))
+    // A scalar index has no axes of its own: its slice of the updates is empty wherever it begins.
+    const isInside = axis + indices.shape.length <= updates.shape.length;
+    if (!isInside || !sameShape(updates.shape.slice(axis, axis + indices.shape.length), indices.shape))
       throw new WorkbenchError(
         "IR_SHAPE",
         `[scatter_add] updates ${formatType(updates)} do not hold the axes of ${formatType(indices)} at axis ${axis}`,

@@ -10,6 +10,7 @@ import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { COMPLEX_ORACLE, countOf } from "../families/complex.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at } from "../families/host.ts";
+import { largest } from "../families/lines.ts";
 import { lines } from "../families/oracle.ts";
 import { normal, sample, uniform, values, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -23,13 +24,14 @@ const [LEAST, DECADES] = [1e-10, 8];
 const binsOf = (count: number): number => Math.floor(count / 2) + 1;
 
 function infer([spectrum, filters]: readonly [TensorType, TensorType], { loudest }: LogMelAttrs): TensorType {
-  const bins = binsOf(countOf("log_mel", spectrum));
+  const count = countOf("log_mel", spectrum);
+  const bins = binsOf(count);
   const mels = filters.shape[0] ?? 1;
   const fits = filters.dtype === spectrum.dtype && sameShape(filters.shape, [mels, bins]);
-  if (!fits || spectrum.shape.length < (loudest === "all" ? 2 : 1))
+  if (!fits || count === 0 || spectrum.shape.length < (loudest === "all" ? 2 : 1))
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[log_mel] got ${formatType(spectrum)} and ${formatType(filters)}, expected a spectrum [${loudest === "all" ? ".., frames" : ".."}, 2N] and filters [mels, ${bins}]`,
+      `[log_mel] got ${formatType(spectrum)} and ${formatType(filters)}, expected a spectrum [${loudest === "all" ? ".., frames" : ".."}, 2N] with N from 1 and filters [mels, ${bins}]`,
     );
   return tensor(plainDType(spectrum.dtype, "log_mel"), [...spectrum.shape.slice(0, -1), mels]);
 }
@@ -43,7 +45,7 @@ function parts(g: OpBuilder, [spectrum, filters]: readonly [Value, Value], { lou
   const logs = g.log([g.maximum([g.linear([power, filters]), number(LEAST)])]);
   const mels = g.mul([logs, number(1 / Math.LN10)]);
   const axes = loudest === "frame" ? [axis] : [axis - 1, axis];
-  const least = g.sub([g.reduce([mels], { kind: "max", axes, keepDims: true }), number(DECADES)]);
+  const least = g.sub([largest(g, mels, { axes, keepDims: true }, -Infinity), number(DECADES)]);
   return g.mul([g.add([g.maximum([mels, least]), number(4)]), number(1 / 4)]);
 }
 
@@ -86,7 +88,7 @@ export const log_mel: Op<"log_mel", LogMelAttrs, 2> = defineOp({
       COMPLEX_ORACLE,
       "power = x0[..., : x1.shape[1]] ** 2 + x0[..., x0.shape[-1] // 2 :][..., : x1.shape[1]] ** 2",
       "mels = np.log10(np.maximum(power @ np.swapaxes(x1, 0, 1), 1e-10))",
-      "most = np.max(mels, axis=-1 if a['loudest'] == 'frame' else (-2, -1), keepdims=True)",
+      "most = np.max(mels, axis=-1 if a['loudest'] == 'frame' else (-2, -1), keepdims=True, initial=-np.inf)",
       "(np.maximum(mels, most - 8) + 4) / 4",
     ),
   },
@@ -108,6 +110,8 @@ export const log_mel: Op<"log_mel", LogMelAttrs, 2> = defineOp({
       { loudest: "all" },
       { bindings: { T: 3 } },
     ),
+    sample("no frames", [values([], [0, 20]), uniform(5, [5, 6], 0, 1)], { loudest: "all" }),
+    sample("no filters", [normal(7, [3, 20]), values([], [0, 6])], { loudest: "frame" }),
     sample(
       "more than eight below the loudest, and less than 1e-10",
       [

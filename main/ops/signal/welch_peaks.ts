@@ -29,12 +29,13 @@ const weightsOf = (count: number): readonly number[] =>
   Array.from({ length: binsOf(count) }, (_, bin) => weightOf(bin, count));
 
 function infer([spectrum]: readonly [TensorType], { k, segments }: WelchPeaksAttrs): readonly TensorType[] {
-  const bins = binsOf(countOf("welch_peaks", spectrum));
+  const count = countOf("welch_peaks", spectrum);
+  const bins = binsOf(count);
   const batch = spectrum.shape.length === 2 ? divDims(spectrum.shape[0] ?? 1, segments) : undefined;
-  if (batch === undefined || k > bins)
+  if (batch === undefined || count === 0 || k > bins)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[welch_peaks] got ${formatType(spectrum)}, ${segments} segments, k ${k}; expected [batch · segments, 2N] and k of at most ${bins}`,
+      `[welch_peaks] got ${formatType(spectrum)}, ${segments} segments, k ${k}; expected [batch · segments, 2N] with N from 1 and k of at most ${bins}`,
     );
   return [tensor(plainDType(spectrum.dtype, "welch_peaks"), [batch, k]), tensor("i32", [batch, k])];
 }
