@@ -74,7 +74,7 @@ const isJson = ({ text }: Start): boolean => /^\s*\{/u.test(text);
 
 /** JSON that lies in the folder of a Hugging Face model; any of it opens the folder. */
 const MODEL_JSON =
-  /(^|[/\\])(config|\w*_?config|[\w.-]*\.index|\w*tokenizer\w*|vocab|\w+_tokens(_map)?|modules|chat_template)\.json$/u;
+  /(^|[/\\])(\w*config|[\w.-]*\.index|\w*tokenizer\w*|vocab|\w+_tokens(_map)?|modules|chat_template)\.json$/u;
 
 /** In this order: the first that fits is it. */
 const SIGNS: readonly Sign[] = [

@@ -59,7 +59,9 @@ describe("rlx chat", () => {
     const line = ["chat", plain, "-m", "Weather?", "-n", "4", "--tools", JSON.stringify(TOOLS)];
     const { code, err } = await rlx(line, { home: folder });
     expect(code).toBe(0);
-    expect(err).toContain("The chat template leaves tools out: the model is not told of them.");
+    expect(err).toContain(
+      "The chat template leaves tools out. The model is not told of its tools, so it cannot call them.",
+    );
   });
 
   it("saves the conversation, and goes on with it", { timeout: 60_000 }, async () => {

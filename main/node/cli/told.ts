@@ -69,8 +69,8 @@ async function noteTools(
 ): Promise<void> {
   const asked = { model, conversation: { kind: "sample" as const, id: "tools" as const }, ...told };
   const { abilities } = await client.call("template.inspect", asked, { signal });
-  if (abilities.find(({ id }) => id === "tools")?.state === "left-out")
-    output.note("The chat template leaves tools out: the model is not told of them.");
+  const tools = abilities.find(({ id }) => id === "tools");
+  if (tools?.state === "left-out") output.note(`The chat template leaves tools out. ${tools.sentence}`);
   else if (callFamily === null)
     output.note("The form in which this model calls tools is not known: a call stays text.");
 }
