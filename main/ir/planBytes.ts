@@ -59,7 +59,6 @@ export class ByteWriter {
   }
 }
 
-/** Names, symbols and sizes, each once. Asking for one adds it and gives its number. */
 /** A device's kernels hold a value's sizes in a list of fixed length. */
 export function checkAxes(device: string, { shape }: TensorType, most: number): void {
   if (shape.length > most)
@@ -70,6 +69,7 @@ export function checkAxes(device: string, { shape }: TensorType, most: number): 
     );
 }
 
+/** Names, symbols and sizes, each once. Asking for one adds it and gives its number. */
 export class PlanTables {
   readonly #names = new Map<string, number>();
   readonly #symbols = new Map<string, number>();
